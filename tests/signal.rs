@@ -90,7 +90,7 @@ fn a_delivery_ends_a_wait_that_has_begun() {
 }
 
 #[test]
-fn what_comes_between_two_receives_is_kept_once_at_least() {
+fn a_signal_between_two_receives_is_kept_once_at_least() {
     // Those on their way: one that the handler has noted, and one that the thread has taken and does not tell of yet.
     const UNTOLD: usize = 2;
     everywhere(|| {
@@ -198,7 +198,7 @@ fn a_receive_with_a_time_ends_with_it() {
 }
 
 #[test]
-fn who_unwinds_from_a_receive_has_used_up_no_delivery() {
+fn a_receive_that_unwinds_has_used_up_no_delivery() {
     in_tasks(|| {
         let signal = Signal::new(spare(10)).unwrap();
         assert!(timeout(Duration::from_millis(1), || signal.recv()).is_err());
@@ -255,7 +255,7 @@ fn a_signal_fires_a_token() {
 // ---- what the rest of the process sees of it ----
 
 #[test]
-fn what_cannot_be_listened_to_is_an_error_and_changes_nothing() {
+fn a_signal_that_cannot_be_caught_is_an_error_and_changes_nothing() {
     everywhere(|| {
         let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE];
         let beyond = [0, -1, i32::MIN, libc::SIGRTMAX() + 1, 127, 128, i32::MAX];

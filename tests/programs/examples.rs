@@ -107,7 +107,7 @@ fn tcp_proxy_carries_both_ways_and_ends_gracefully() {
 }
 
 #[test]
-fn tcp_proxy_cuts_off_who_does_not_end_in_time() {
+fn tcp_proxy_cuts_off_connections_that_do_not_end_in_time() {
     let echo = Server::start("echo_server");
     let proxy = Server::proxy(&echo, "100");
     let mut late = proxy.connect();
@@ -188,7 +188,7 @@ fn readers_writers_read_whole_triples() {
 }
 
 #[test]
-fn philosophers_all_eat_and_nobody_beside_an_eater() {
+fn philosophers_all_eat_and_none_beside_an_eater() {
     for workers in ["1", "2"] {
         let text = prints("philosophers", &["2000", workers]);
         for office in ["locked", "lock-free"] {
@@ -340,7 +340,7 @@ fn http_server_survives_all_kinds_of_nonsense() {
 }
 
 #[test]
-fn http_server_cuts_off_who_is_slow_and_serves_the_others_meanwhile() {
+fn http_server_cuts_off_slow_clients_and_serves_the_others_meanwhile() {
     let server = Server::with_patience("http_server", 2000);
     // One after the other: bytes that come in time one by one do not buy more time for the whole.
     let mut drip = server.connect();
@@ -476,7 +476,7 @@ fn next_line(lines: &mut impl BufRead) -> String {
 }
 
 #[test]
-fn chat_passes_on_what_is_said_tells_who_lags_and_ends_on_ctrl_c() {
+fn chat_passes_messages_on_tells_slow_guests_and_ends_on_ctrl_c() {
     /// More than the sockets keep for one who does not read.
     const FLOOD: usize = 16_000;
     let mut server = example("chat").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().expect("the example");

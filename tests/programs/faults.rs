@@ -290,7 +290,7 @@ fn no_longer_read_from_until_the_server_has_had_enough() {
 
 /// A guest whose line stops is told nothing; the others go on talking.
 #[test]
-fn a_guest_who_no_longer_reads() {
+fn a_guest_that_no_longer_reads() {
     harmed(Kind::Chat, PATIENCE, |victim| {
         let proxy = Proxy::before(victim.server.address(), StopsReading(10));
         let mut deaf = connect(proxy.address());

@@ -229,7 +229,7 @@ impl Speaker {
     }
 
     /// Sends what is no request as a whole, and no more, and sees the server end the connections.
-    fn ends_who_is_unfinished(&self, files: Vec<File>) {
+    fn ends_unfinished_connections(&self, files: Vec<File>) {
         let streams: Vec<(String, TcpStream)> =
             files.into_iter().map(|(name, bytes)| (name, self.sent(&bytes))).collect();
         (self.serves)(&self.server);
@@ -298,7 +298,7 @@ fn resp_server_answers_what_is_odd_and_then_it_serves_again() {
 #[test]
 fn resp_server_ends_what_is_unfinished_and_then_it_serves_again() {
     let speaker = Speaker::of_resp(SHORT);
-    speaker.ends_who_is_unfinished(files("resp", "unfinished_"));
+    speaker.ends_unfinished_connections(files("resp", "unfinished_"));
     speaker.has_not_panicked();
 }
 
@@ -327,7 +327,7 @@ fn http_server_answers_what_is_odd_and_then_it_serves_again() {
 #[test]
 fn http_server_ends_what_is_unfinished_and_then_it_serves_again() {
     let speaker = Speaker::of_http(SHORT);
-    speaker.ends_who_is_unfinished(files("http", "unfinished_"));
+    speaker.ends_unfinished_connections(files("http", "unfinished_"));
     speaker.has_not_panicked();
 }
 
@@ -366,7 +366,7 @@ mod websocket {
     #[test]
     fn websocket_echo_ends_an_upgrade_that_is_unfinished_and_then_it_serves_again() {
         let speaker = Speaker::of_upgrades(SHORT);
-        speaker.ends_who_is_unfinished(files("upgrade", "unfinished_"));
+        speaker.ends_unfinished_connections(files("upgrade", "unfinished_"));
         speaker.has_not_panicked();
     }
 

@@ -201,7 +201,7 @@ fn clients_are_told_what_they_ask_before_they_begin() {
 }
 
 #[test]
-fn what_is_typed_may_be_quoted() {
+fn inline_commands_may_be_quoted() {
     let server = Server::start("resp_server");
     let mut stream = server.connect();
     for (line, echoed) in [
@@ -363,7 +363,7 @@ fn refuses(server: &Server, request: &[u8], due: &str) {
 }
 
 #[test]
-fn what_breaks_the_protocol_is_refused_by_its_name_and_then_it_serves_again() {
+fn a_protocol_error_is_named_and_the_server_goes_on() {
     let server = Server::start("resp_server");
     for (request, due) in [
         (&b"*x\r\n"[..], "invalid multibulk length"),
@@ -405,7 +405,7 @@ fn what_breaks_the_protocol_is_refused_by_its_name_and_then_it_serves_again() {
 }
 
 #[test]
-fn what_has_expired_is_not_seen_and_is_thrown_away_unasked() {
+fn an_expired_key_is_not_seen_and_is_removed() {
     let server = Server::start("resp_server");
     let mut stream = server.connect();
     assert_eq!(ask(&mut stream, &["SET", "a", "1", "PX", "30"]), OK.as_bytes());
@@ -480,7 +480,7 @@ fn others_are_answered_while_much_is_thrown_away() {
 }
 
 #[test]
-fn what_has_expired_is_not_brought_back_by_a_later_deadline() {
+fn an_expired_key_is_not_brought_back_by_a_later_deadline() {
     let server = Server::start("resp_server");
     let mut stream = server.connect();
     // Of so many, few are swept between two of the requests.
@@ -518,7 +518,7 @@ fn no_increment_of_many_clients_is_lost() {
 }
 
 #[test]
-fn what_is_announced_costs_nothing_until_it_comes() {
+fn an_announced_length_costs_nothing_until_its_bytes_come() {
     let server = Server::start("resp_server");
     let before = server.resident();
     let _announced: Vec<TcpStream> = (0..200)
@@ -536,7 +536,7 @@ fn what_is_announced_costs_nothing_until_it_comes() {
 
 /// Also if much more comes than the server has read when it refuses.
 #[test]
-fn who_is_refused_hears_of_it() {
+fn a_refused_client_gets_an_error() {
     let server = Server::start("resp_server");
     let more = payload(1 << 20);
     for (last, answer) in [("*x\r\n", "-ERR Protocol error: "), ("QUIT\r\n", "+OK\r\n")] {
@@ -550,7 +550,7 @@ fn who_is_refused_hears_of_it() {
 }
 
 #[test]
-fn who_is_slow_is_cut_off_and_who_is_silent_is_not() {
+fn slow_clients_are_cut_off_and_idle_ones_are_not() {
     let server = Server::with_patience("resp_server", 2000);
     let mut silent = server.connect();
     // In one packet, lest it is slow as well.
@@ -589,7 +589,7 @@ fn who_is_slow_is_cut_off_and_who_is_silent_is_not() {
 }
 
 #[test]
-fn on_ctrl_c_who_has_asked_is_answered_and_all_connections_end() {
+fn on_ctrl_c_requests_are_answered_and_all_connections_end() {
     let server = Server::start("resp_server");
     let mut silent = server.connect();
     assert_eq!(ask(&mut silent, &["SET", "big", &"x".repeat(1 << 20)]), OK.as_bytes());

@@ -107,7 +107,7 @@ fn both_directions_of_a_session_are_used_at_once() {
 }
 
 #[test]
-fn who_sends_without_reading_is_held_back_and_loses_nothing() {
+fn a_client_that_sends_without_reading_is_held_back_and_loses_nothing() {
     with_server(|echo| {
         let (mut client, bytes) = (echo.connect(), payload(MOST));
         let sent = write_until_stuck(&mut client, &bytes);

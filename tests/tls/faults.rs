@@ -26,7 +26,7 @@ const SHORT: u64 = 300;
 const GRACE: &str = "2000";
 
 #[test]
-fn who_goes_away_at_any_moment_harms_nobody() {
+fn a_client_that_leaves_at_any_moment_harms_no_other() {
     let deeds: [fn(&TlsEcho) -> Client; 6] = [
         |echo| echo.connect(),
         |echo| {
@@ -82,7 +82,7 @@ fn hello() -> Vec<u8> {
 }
 
 #[test]
-fn what_is_no_handshake_is_refused_at_once() {
+fn bytes_that_are_no_handshake_are_refused_at_once() {
     // Nobody has the patience to wait for a deadline that mends it.
     let echo = TlsEcho::with_patience(3_600_000);
     let hello = hello();
@@ -190,7 +190,7 @@ fn others_are_served_while_some_are_silent_or_slow_in_the_handshake() {
 }
 
 #[test]
-fn who_is_silent_or_slow_in_the_handshake_is_cut_off() {
+fn a_slow_handshake_is_cut_off() {
     let echo = TlsEcho::with_patience(SHORT);
     echo.server.recovers(
         || drop(echo.connect_in_time()),
@@ -235,7 +235,7 @@ fn tls_echo_ends_when_all_have_gone() {
 }
 
 #[test]
-fn tls_echo_cuts_off_who_does_not_end_in_time() {
+fn tls_echo_cuts_off_connections_that_do_not_end_in_time() {
     let echo = TlsEcho::with_grace(2, GRACE);
     let (mut late, mut silent) = (echo.connect(), echo.server.connect());
     late.flush().expect("a handshake");

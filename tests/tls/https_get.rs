@@ -128,7 +128,7 @@ fn a_server_that_speaks_no_tls_is_an_error() {
 }
 
 #[test]
-fn who_is_not_trusted_is_not_asked() {
+fn an_untrusted_server_gets_no_request() {
     let asked = |served: &mut Served| {
         let count = served.read(&mut [0]).unwrap_or(0);
         assert_eq!(count, 0, "a request to a stranger");
@@ -148,7 +148,7 @@ fn who_is_not_trusted_is_not_asked() {
 }
 
 #[test]
-fn what_the_system_trusts_is_trusted_without_a_file() {
+fn certificates_of_the_system_are_trusted_without_a_file() {
     let by_system = |command: &mut Command, sides: &Sides| {
         command.env("SSL_CERT_FILE", sides.certificate.path()).arg(url(sides, "/"));
     };
@@ -165,7 +165,7 @@ fn a_server_is_found_by_its_address_too() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_an_error() {
+fn an_unusable_address_is_an_error() {
     let nowhere = CertificateFile::vacant();
     let url = "https://localhost/";
     for (arguments, why) in [

@@ -105,7 +105,7 @@ fn both_directions_of_a_connection_are_used_at_once() {
 }
 
 #[test]
-fn who_sends_without_reading_is_held_back_and_loses_nothing() {
+fn a_client_that_sends_without_reading_is_held_back_and_loses_nothing() {
     with_server(|echo| {
         let (mut socket, bytes) = (echo.connect(), Bytes::from(payload(1 << 20)));
         let sent = write_until_stuck(&mut socket, &bytes);

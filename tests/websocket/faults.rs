@@ -127,7 +127,7 @@ fn a_message_whose_fragments_are_too_long_together_ends_the_connection() {
 }
 
 #[test]
-fn a_close_with_a_code_that_nobody_may_send_is_answered_so() {
+fn a_close_with_a_forbidden_code_is_answered_with_a_protocol_error() {
     WebsocketEcho::start(1).recovers(|echo| {
         for code in [0_u16, 999, 1004, 1005, 1006, 1015, 65_535] {
             let answer = sees_an_end(upgraded(echo), &frame(CLOSE, &code.to_be_bytes()));
@@ -137,7 +137,7 @@ fn a_close_with_a_code_that_nobody_may_send_is_answered_so() {
 }
 
 #[test]
-fn what_is_no_request_for_a_websocket_is_refused() {
+fn a_request_for_no_websocket_is_refused() {
     let request = str::from_utf8(REQUEST).expect("text");
     let without = |what: &str| {
         assert!(request.contains(what));
@@ -226,7 +226,7 @@ fn garbled_requests_and_frames_end_their_connections() {
 }
 
 #[test]
-fn who_goes_away_at_any_moment_harms_nobody() {
+fn a_client_that_leaves_at_any_moment_harms_no_other() {
     let deeds: [fn(&WebsocketEcho) -> TcpStream; 6] = [
         |echo| echo.0.connect(),
         |echo| {
@@ -289,7 +289,7 @@ fn others_are_served_while_some_are_silent_or_slow_in_the_upgrade() {
 }
 
 #[test]
-fn who_is_silent_or_slow_in_the_upgrade_is_cut_off() {
+fn a_slow_upgrade_is_cut_off() {
     recovers_in_time(|echo| {
         slow(echo).into_iter().for_each(|stream| assert!(rest(stream).is_empty(), "an answer to nothing"));
         // Bytes that come in time one by one do not buy more time for the whole. So few are no attack in tungstenite's eyes.
@@ -312,7 +312,7 @@ fn recovers_in_time(harm: impl FnOnce(&WebsocketEcho)) {
 }
 
 #[test]
-fn who_does_not_hear_the_last_word_is_cut_off() {
+fn a_client_that_does_not_read_the_close_is_cut_off() {
     recovers_in_time(|echo| {
         let socket = echo.connect_in_time();
         let mut stream = socket.get_ref();
@@ -352,7 +352,7 @@ fn websocket_echo_says_goodbye_and_ends() {
 }
 
 #[test]
-fn websocket_echo_cuts_off_who_does_not_end_in_time() {
+fn websocket_echo_cuts_off_connections_that_do_not_end_in_time() {
     let echo = WebsocketEcho::with_grace(2, GRACE);
     let (mut silent, mut deaf) = (echo.0.connect(), upgraded(&echo));
     echo.serves();

@@ -509,7 +509,7 @@ fn a_message_for_an_operation_of_a_dynamic_select() {
 }
 
 #[test]
-fn what_makes_an_operation_of_a_dynamic_select_ready() {
+fn events_that_make_an_operation_of_a_dynamic_select_ready() {
     let row = selected_receives(|| Turns::of([make(Some(3)), make(None)]));
     let receives = Row {
         wait: |channels: &Channels, until| {
@@ -590,7 +590,7 @@ impl Several {
 }
 
 #[test]
-fn what_comes_for_one_arm_of_a_select_of_several_kinds() {
+fn a_notification_for_one_arm_of_a_select_of_several_kinds() {
     play(Row::new(
         Several::new,
         |several, until| several.things.select(until),
@@ -600,7 +600,7 @@ fn what_comes_for_one_arm_of_a_select_of_several_kinds() {
 }
 
 #[test]
-fn what_comes_for_all_arms_of_a_select_at_once() {
+fn notifications_for_all_arms_of_a_select_at_once() {
     let row = Row::new(
         Several::new,
         |several, until| several.things.select(until),
@@ -611,7 +611,7 @@ fn what_comes_for_all_arms_of_a_select_at_once() {
 }
 
 #[test]
-fn what_serves_all_for_arms_of_a_select() {
+fn events_that_serve_all_for_arms_of_a_select() {
     let row = Row::new(
         || Turns::of((CountdownEvent::new(1), CancelToken::new())),
         |both, until| {

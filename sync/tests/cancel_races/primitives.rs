@@ -114,7 +114,7 @@ fn the_end_of_a_read_that_writers_wait_for() {
 }
 
 #[test]
-fn the_end_of_a_read_that_writers_wait_for_who_go_first() {
+fn after_a_read_the_waiting_writers_go_first() {
     let row = Row::held(
         || RwLock::writer_first(()),
         |lock| lock.read_arc(),
@@ -251,7 +251,7 @@ fn permits_that_are_given_back_are_not_lost_either() {
 }
 
 #[test]
-fn a_permit_that_waited_for_two_more_goes_to_who_is_behind() {
+fn a_permit_kept_for_a_bigger_request_goes_to_the_next_waiter() {
     let row = Row::new(
         || Semaphore::new(0),
         |semaphore, until| take_many(semaphore, 3, until),

@@ -31,7 +31,7 @@ fn each_receiver_gets_each_message() {
 }
 
 #[test]
-fn a_send_wakes_all_who_wait() {
+fn a_send_wakes_all_waiters() {
     everywhere(|| {
         let (sender, receiver) = channel(4);
         let sides: Vec<_> = (0..70)
@@ -48,7 +48,7 @@ fn a_send_wakes_all_who_wait() {
 }
 
 #[test]
-fn a_dropped_sender_wakes_all_who_wait() {
+fn a_dropped_sender_wakes_all_waiters() {
     everywhere(|| {
         let (sender, receiver) = channel::<u32>(4);
         let sides: Vec<_> = (0..70)
@@ -152,7 +152,7 @@ fn a_future_waits_until_the_sender_is_deserted() {
 }
 
 #[test]
-fn the_wait_for_the_end_of_all_receivers_goes_on_if_somebody_subscribes_at_their_end() {
+fn the_wait_for_the_end_of_all_receivers_goes_on_if_a_receiver_subscribes_at_their_end() {
     let (sender, receiver) = channel::<u32>(1);
     let woken = Arc::<Woken>::default();
     let mut closed = pin!(sender.closed_async());
@@ -177,7 +177,7 @@ fn a_sender_alone_is_deserted() {
 }
 
 #[test]
-fn who_subscribes_again_sees_what_is_sent_from_then_on() {
+fn a_new_subscription_sees_later_messages() {
     let (sender, mut receiver) = channel(1);
     sender.send(1).unwrap();
     sender.send(2).unwrap();
@@ -191,7 +191,7 @@ fn who_subscribes_again_sees_what_is_sent_from_then_on() {
 }
 
 #[test]
-fn the_end_of_one_of_two_senders_wakes_nobody() {
+fn the_end_of_one_of_two_senders_wakes_no_receiver() {
     let (sender, mut receiver) = channel::<u32>(1);
     let (other, woken) = (sender.clone(), Arc::<Woken>::default());
     let mut receiving = pin!(receiver.recv_async());
@@ -251,7 +251,7 @@ impl Drop for Token {
 }
 
 #[test]
-fn the_last_who_needs_it_drops_a_message() {
+fn the_last_receiver_of_a_message_drops_it() {
     let alive = Arc::new(AtomicUsize::new(0));
     let count = || alive.load(Ordering::SeqCst);
     let (sender, mut receiver) = channel(4);
@@ -269,7 +269,7 @@ fn the_last_who_needs_it_drops_a_message() {
 }
 
 #[test]
-fn what_is_overwritten_is_dropped() {
+fn an_overwritten_message_is_dropped() {
     let alive = Arc::new(AtomicUsize::new(0));
     let (sender, receiver) = channel(2);
     (0..10).for_each(|_| _ = sender.send(Token::new(&alive)).unwrap());
@@ -313,7 +313,7 @@ fn a_clone_that_panics_has_received_its_message() {
 }
 
 #[test]
-fn a_clone_that_suspends_stops_nobody() {
+fn a_clone_that_suspends_stops_no_other_receiver() {
     static ENTERED: AtomicBool = AtomicBool::new(false);
     static OPEN: AtomicBool = AtomicBool::new(false);
     #[derive(Debug)]

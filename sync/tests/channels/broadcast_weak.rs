@@ -154,7 +154,7 @@ fn upgraded_and_dropped_at_once_has_one_outcome() {
 }
 
 #[test]
-fn who_fails_to_upgrade_finds_no_sender_ever_after() {
+fn after_a_failed_upgrade_there_is_never_a_sender_again() {
     const ROUNDS: usize = 300;
     const SIDES: usize = 3;
     everywhere(|| {

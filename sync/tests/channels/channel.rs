@@ -153,7 +153,7 @@ impl Drop for Dropped {
 }
 
 #[test]
-fn what_nobody_can_receive_is_dropped_with_the_last_receiver() {
+fn unreceived_messages_are_dropped_with_the_last_receiver() {
     for (sender, receiver) in [channel::bounded(100), channel::unbounded()] {
         let drops = Arc::new(AtomicUsize::new(0));
         (0..100).for_each(|_| assert!(sender.send(Dropped(Arc::clone(&drops))).is_ok()));
@@ -469,7 +469,7 @@ fn a_select_waits_for_the_clock() {
 }
 
 #[test]
-fn what_is_ready_is_told_to_all_who_watch() {
+fn a_ready_channel_notifies_all_watchers() {
     everywhere(|| {
         let (sender, receiver) = channel::bounded(1);
         let watchers: Vec<_> = (0..5)

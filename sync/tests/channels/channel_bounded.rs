@@ -9,7 +9,7 @@ use fibra_sync::channel::{RecvError, RecvTimeoutError, SendError, SendTimeoutErr
 use fibra_sync::channel::{TrySendError, bounded};
 
 #[test]
-fn it_keeps_one_value_that_nobody_waits_for() {
+fn it_keeps_one_value_without_a_receiver() {
     everywhere(|| {
         let (sender, receiver) = bounded(1);
         sender.send(7).unwrap();
@@ -217,7 +217,7 @@ fn queue<T: 'static>(count: usize, f: impl Fn(usize) -> T + Clone + 'static) -> 
 }
 
 #[test]
-fn who_waits_longest_receives_first() {
+fn the_longest_waiting_receiver_receives_first() {
     in_tasks(|| {
         for kind in crate::channels::KINDS {
             let (sender, receiver) = make(kind);
@@ -230,7 +230,7 @@ fn who_waits_longest_receives_first() {
 }
 
 #[test]
-fn who_waits_longest_sends_first() {
+fn the_longest_waiting_sender_sends_first() {
     in_tasks(|| {
         for capacity in crate::channels::LIMITED {
             let (sender, receiver) = bounded(capacity);
@@ -243,7 +243,7 @@ fn who_waits_longest_sends_first() {
 }
 
 #[test]
-fn who_gives_up_leaves_the_others_their_turns() {
+fn a_waiter_that_gives_up_leaves_the_others_their_turns() {
     in_tasks(|| {
         for kind in crate::channels::KINDS {
             let (sender, receiver) = make(kind);

@@ -235,7 +235,7 @@ fn trying_is_no_cancellation_point() {
 }
 
 #[test]
-fn who_never_has_to_wait_still_lets_others_run() {
+fn a_task_that_never_has_to_wait_still_lets_others_run() {
     in_tasks(|| {
         let (sender, receiver) = bounded(1000);
         let busy = fibra::spawn(move || {

@@ -13,7 +13,7 @@ use fibra_sync::channel::{Receiver, RecvError, Sender, TryRecvError, bounded, un
 use fibra_sync::select;
 
 #[test]
-fn what_one_sends_another_receives_in_order() {
+fn messages_of_one_sender_are_received_in_order() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make(kind);
@@ -26,7 +26,7 @@ fn what_one_sends_another_receives_in_order() {
 }
 
 #[test]
-fn what_many_send_many_receive_once() {
+fn many_receivers_receive_each_of_many_messages_once() {
     const EACH: usize = 100;
     anywhere(|other| {
         for kind in KINDS {
@@ -196,7 +196,7 @@ fn every_value_is_dropped_once_wherever_it_was() {
 }
 
 #[test]
-fn who_has_sent_finds_a_value_at_once() {
+fn a_receive_after_a_send_finds_a_value_at_once() {
     anywhere(|other| {
         for (crowd, kind) in [(4, Some(4)), (4, None), (40, Some(40)), (40, None)] {
             let (sender, receiver) = make(kind);

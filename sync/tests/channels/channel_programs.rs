@@ -282,7 +282,7 @@ fn sequences_go_from_senders_to_a_select_to_a_select_to_receivers_in_order() {
 }
 
 #[test]
-fn a_race_of_two_who_look_finds_one_value_for_one_of_them() {
+fn two_looks_at_one_value_find_it_once() {
     anywhere(|other| {
         for kind in [Some(1), None] {
             for _ in 0..30 {
@@ -306,7 +306,7 @@ fn a_race_of_two_who_look_finds_one_value_for_one_of_them() {
 }
 
 #[test]
-fn who_looks_as_a_channel_ends_finds_a_value_or_the_end() {
+fn a_look_as_a_channel_ends_finds_a_value_or_the_end() {
     anywhere(|other| {
         for kind in [Some(1), None] {
             for _ in 0..30 {
@@ -361,7 +361,7 @@ fn a_ring_of_a_thousand_tasks_passes_a_token_around() {
 }
 
 #[test]
-fn a_stop_channel_ends_all_who_select_on_it() {
+fn a_stop_channel_ends_all_selects_on_it() {
     anywhere(|other| {
         let ((work, todo), (stop, stopped)) = (unbounded::<usize>(), bounded::<()>(0));
         let workers = other.crowd(8, |_| {

@@ -137,7 +137,7 @@ fn one_value_for_a_crowd_whose_time_runs_out_is_received_by_one_or_left() {
 }
 
 #[test]
-fn senders_and_receivers_who_only_try_lose_nothing() {
+fn senders_and_receivers_that_only_try_lose_nothing() {
     const EACH: usize = 200;
     anywhere(|other| {
         for kind in [Some(1), Some(5), None] {
@@ -175,7 +175,7 @@ fn senders_and_receivers_who_only_try_lose_nothing() {
 }
 
 #[test]
-fn a_crowd_that_comes_and_goes_at_a_rendezvous_leaves_nobody_behind() {
+fn many_waiters_come_and_go_at_a_rendezvous_and_none_is_left() {
     anywhere(|other| {
         for _ in 0..10 {
             let (sender, receiver) = bounded::<usize>(0);

@@ -20,7 +20,7 @@ fn nothing_is_kept() {
 }
 
 #[test]
-fn it_is_empty_and_full_whoever_waits() {
+fn it_is_empty_and_full_whatever_waits() {
     anywhere(|other| {
         let (sender, receiver) = bounded::<usize>(0);
         let looks = |sender: &fibra_sync::channel::Sender<usize>| {
@@ -85,7 +85,7 @@ fn a_send_ends_no_sooner_than_its_receive_begins() {
 }
 
 #[test]
-fn send_timeout_gives_back_what_nobody_came_for() {
+fn send_timeout_gives_an_unreceived_message_back() {
     anywhere(|other| {
         let (sender, receiver) = bounded(0);
         let start = Instant::now();
@@ -115,7 +115,7 @@ fn recv_timeout_waits_no_less_than_it_says() {
 }
 
 #[test]
-fn a_deadline_that_is_over_meets_who_waits_already() {
+fn a_deadline_that_is_over_ends_a_wait_under_way() {
     anywhere(|other| {
         let past = Instant::now();
         let (sender, receiver) = bounded(0);
@@ -134,7 +134,7 @@ fn a_deadline_that_is_over_meets_who_waits_already() {
 }
 
 #[test]
-fn two_who_only_try_never_meet() {
+fn two_sides_that_only_try_never_meet() {
     anywhere(|other| {
         let (sender, receiver) = bounded(0);
         let trying = other.runs(move || {

@@ -237,7 +237,7 @@ fn ticks_come_a_period_apart() {
 }
 
 #[test]
-fn ticks_that_nobody_took_do_not_bunch() {
+fn unreceived_ticks_do_not_bunch() {
     everywhere(|| {
         let timer = tick(ms(4));
         for _ in 0..3 {

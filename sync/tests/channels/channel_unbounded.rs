@@ -9,7 +9,7 @@ use fibra_sync::channel::{
 };
 
 #[test]
-fn it_keeps_what_nobody_waits_for() {
+fn it_keeps_values_without_a_receiver() {
     everywhere(|| {
         let (sender, receiver) = unbounded();
         sender.try_send(7).unwrap();
@@ -88,7 +88,7 @@ fn its_first_send_may_be_made_by_many_at_once() {
 }
 
 #[test]
-fn what_is_left_in_it_is_dropped_with_the_last_end() {
+fn messages_left_in_it_are_dropped_with_the_last_end() {
     everywhere(|| {
         for length in [0, 1, 30, 31, 32, 33, 62, 63, 64, 1000] {
             for taken in [0, length / 2, length] {

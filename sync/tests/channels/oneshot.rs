@@ -602,7 +602,7 @@ impl Drop for Sent {
 }
 
 #[test]
-fn what_was_sent_is_not_dropped_by_its_sender() {
+fn a_sent_value_is_not_dropped_by_its_sender() {
     const ROUNDS: usize = 10_000;
     // Each meeting takes as long as a time slice, where it takes a change of threads beside busy ones.
     const TOGETHER: usize = 8;

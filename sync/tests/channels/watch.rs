@@ -33,7 +33,7 @@ fn a_receiver_is_told_of_changes() {
 }
 
 #[test]
-fn a_change_wakes_all_who_wait() {
+fn a_change_wakes_all_waiters() {
     everywhere(|| {
         let (sender, receiver) = channel(0);
         let sides: Vec<_> = (0..70)
@@ -67,7 +67,7 @@ fn the_last_value_outlives_the_senders() {
 }
 
 #[test]
-fn the_end_of_the_last_sender_wakes_all_who_wait() {
+fn the_end_of_the_last_sender_wakes_all_waiters() {
     everywhere(|| {
         let (sender, receiver) = channel(0);
         let sides: Vec<_> = (0..70)
@@ -83,7 +83,7 @@ fn the_end_of_the_last_sender_wakes_all_who_wait() {
 }
 
 #[test]
-fn the_end_of_one_of_two_senders_wakes_nobody() {
+fn the_end_of_one_of_two_senders_wakes_no_receiver() {
     let (sender, mut receiver) = channel(0);
     let (other, woken) = (sender.clone(), Arc::<Woken>::default());
     let mut waiting = pin!(receiver.changed_async());
@@ -176,7 +176,7 @@ fn a_send_without_receivers_fails_and_others_do_not() {
 }
 
 #[test]
-fn a_change_that_is_none_tells_nobody() {
+fn a_change_that_is_none_wakes_no_receiver() {
     let (sender, receiver) = channel(1);
     assert!(!sender.send_if_modified(|value| *value > 1));
     assert_eq!(receiver.has_changed(), Ok(false));
@@ -188,7 +188,7 @@ fn a_change_that_is_none_tells_nobody() {
 }
 
 #[test]
-fn a_panic_in_a_change_tells_nobody_and_breaks_nothing() {
+fn a_panic_in_a_change_wakes_no_receiver_and_breaks_nothing() {
     everywhere(|| {
         let (sender, mut receiver) = channel(1);
         let change = || {
@@ -297,7 +297,7 @@ fn a_sender_waits_until_it_is_deserted() {
 }
 
 #[test]
-fn the_wait_for_the_end_of_all_receivers_goes_on_if_somebody_subscribes_at_their_end() {
+fn the_wait_for_the_end_of_all_receivers_goes_on_if_a_receiver_subscribes_at_their_end() {
     let (sender, receiver) = channel(1);
     let woken = Arc::<Woken>::default();
     let mut closed = pin!(sender.closed_async());

@@ -91,7 +91,7 @@ fn waiters_are_let_through_in_the_order_in_which_they_came() {
 }
 
 #[test]
-fn a_set_with_somebody_waiting_cannot_be_taken_away() {
+fn a_set_with_a_waiter_cannot_be_taken_away() {
     in_tasks(|| {
         let event = Arc::new(AutoResetEvent::new(false));
         let theirs = Arc::clone(&event);
@@ -104,7 +104,7 @@ fn a_set_with_somebody_waiting_cannot_be_taken_away() {
 }
 
 #[test]
-fn a_reset_takes_back_what_nobody_used() {
+fn a_reset_takes_back_an_unused_set() {
     everywhere(|| {
         let event = AutoResetEvent::new(true);
         event.reset();
@@ -157,7 +157,7 @@ fn a_task_that_is_cancelled_before_the_wait_does_not_wait() {
 }
 
 #[test]
-fn what_was_written_before_the_set_is_seen_after_the_wait() {
+fn writes_before_the_set_are_seen_after_the_wait() {
     everywhere(|| {
         let shared = Arc::new((AutoResetEvent::new(false), AutoResetEvent::new(true), AtomicUsize::new(0)));
         let theirs = Arc::clone(&shared);
@@ -259,7 +259,7 @@ fn the_last_of_each_round_lets_all_others_into_the_next() {
 
 /// The later of two sets may find the event set by the other one. It is a set all the same: what was done before it is seen.
 #[test]
-fn what_two_publish_before_their_sets_is_found() {
+fn writes_before_two_sets_are_seen() {
     struct Round {
         event: AutoResetEvent,
         published: [AtomicBool; 2],
@@ -315,7 +315,7 @@ fn what_two_publish_before_their_sets_is_found() {
 }
 
 #[test]
-fn one_who_looks_again_after_each_set_misses_no_change() {
+fn a_waiter_that_looks_again_after_each_set_misses_no_change() {
     const EACH: usize = 400;
     everywhere(|| {
         let shared = Arc::new((AutoResetEvent::new(false), AtomicUsize::new(0)));

@@ -26,7 +26,7 @@ fn leaders(sides: impl IntoIterator<Item = Side<bool>>) -> usize {
 }
 
 #[test]
-fn nobody_goes_on_before_all_have_come() {
+fn no_waiter_goes_on_before_all_have_come() {
     everywhere(|| {
         let barrier = Arc::new(Barrier::new(10));
         let passed = Arc::new(AtomicUsize::new(0));
@@ -87,7 +87,7 @@ fn a_barrier_of_zero_is_one_for_a_single_party() {
 }
 
 #[test]
-fn who_times_out_has_left_the_round() {
+fn a_waiter_that_times_out_has_left_the_round() {
     everywhere(|| {
         let barrier = Arc::new(Barrier::new(2));
         let at = Instant::now();
@@ -101,7 +101,7 @@ fn who_times_out_has_left_the_round() {
 }
 
 #[test]
-fn who_is_cancelled_has_left_the_round() {
+fn a_cancelled_waiter_has_left_the_round() {
     in_tasks(|| {
         let barrier = Arc::new(Barrier::new(2));
         let Side::Task(victim) = comes(&barrier) else { unreachable!() };

@@ -40,7 +40,7 @@ fn once_set_it_lets_everybody_through_until_it_is_reset() {
 }
 
 #[test]
-fn a_set_wakes_all_who_wait() {
+fn a_set_wakes_all_waiters() {
     everywhere(|| {
         let event = Arc::new(ManualResetEvent::new(false));
         let waiters: Vec<_> = (0..few_or_many(40, 200)).map(|_| waits(&event)).collect();
@@ -51,7 +51,7 @@ fn a_set_wakes_all_who_wait() {
 }
 
 #[test]
-fn a_reset_that_follows_at_once_keeps_nobody_back() {
+fn a_reset_that_follows_at_once_keeps_no_waiter_back() {
     everywhere(|| {
         // Futures: of a task or a thread nobody can tell whether it sleeps yet.
         let (event, woken) = (ManualResetEvent::new(false), Arc::default());
@@ -66,7 +66,7 @@ fn a_reset_that_follows_at_once_keeps_nobody_back() {
 }
 
 #[test]
-fn who_comes_after_a_reset_waits_for_the_next_set() {
+fn a_waiter_after_a_reset_waits_for_the_next_set() {
     in_tasks(|| {
         let event = Arc::new(ManualResetEvent::new(true));
         event.reset();

@@ -57,22 +57,22 @@ fn meet<T: Send + Sync + 'static>(make: fn() -> T, wait: fn(&T), notify: fn(&T))
 }
 
 #[test]
-fn a_set_is_not_missed_by_who_comes_to_an_auto_reset_event() {
+fn a_set_is_not_missed_by_a_new_waiter_of_an_auto_reset_event() {
     meet(|| AutoResetEvent::new(false), AutoResetEvent::wait, AutoResetEvent::set);
 }
 
 #[test]
-fn a_set_is_not_missed_by_who_comes_to_a_manual_reset_event() {
+fn a_set_is_not_missed_by_a_new_waiter_of_a_manual_reset_event() {
     meet(|| ManualResetEvent::new(false), ManualResetEvent::wait, ManualResetEvent::set);
 }
 
 #[test]
-fn the_last_signal_is_not_missed_by_who_comes_to_a_countdown() {
+fn the_last_signal_is_not_missed_by_a_new_waiter_of_a_countdown() {
     meet(|| CountdownEvent::new(1), CountdownEvent::wait, |event| assert!(event.signal()));
 }
 
 #[test]
-fn the_last_end_is_not_missed_by_who_comes_to_a_wait_group() {
+fn the_last_end_is_not_missed_by_a_new_waiter_of_a_wait_group() {
     let busy = || {
         let group = WaitGroup::new();
         group.add(1);
@@ -82,17 +82,17 @@ fn the_last_end_is_not_missed_by_who_comes_to_a_wait_group() {
 }
 
 #[test]
-fn two_who_come_to_a_barrier_do_not_miss_each_other() {
+fn two_arrivals_at_a_barrier_do_not_miss_each_other() {
     meet(|| Barrier::new(2), |barrier| _ = barrier.wait(), |barrier| _ = barrier.wait());
 }
 
 #[test]
-fn a_permit_is_not_missed_by_who_comes_to_a_semaphore() {
+fn a_permit_is_not_missed_by_a_new_waiter_of_a_semaphore() {
     meet(|| Semaphore::new(0), |permits| permits.acquire().forget(), |permits| permits.add_permits(1));
 }
 
 #[test]
-fn permits_that_come_one_by_one_are_not_missed_by_who_wants_several() {
+fn permits_that_come_one_by_one_are_not_missed_by_a_request_for_several() {
     let one_by_one = |permits: &Semaphore| (0..3).for_each(|_| permits.add_permits(1));
     meet(|| Semaphore::new(0), |permits| permits.acquire_many(3).forget(), one_by_one);
 }
@@ -104,7 +104,7 @@ fn await_flag((raised, changed): &Flag) {
 }
 
 #[test]
-fn a_notification_under_the_mutex_is_not_missed_by_who_comes_to_a_condition() {
+fn a_notification_under_the_mutex_is_not_missed_by_a_new_waiter_of_a_condition() {
     meet(Flag::default, await_flag, |(raised, changed)| {
         let mut raised = raised.lock();
         *raised = true;
@@ -113,7 +113,7 @@ fn a_notification_under_the_mutex_is_not_missed_by_who_comes_to_a_condition() {
 }
 
 #[test]
-fn a_notification_after_the_mutex_is_not_missed_by_who_comes_to_a_condition() {
+fn a_notification_after_the_mutex_is_not_missed_by_a_new_waiter_of_a_condition() {
     meet(Flag::default, await_flag, |(raised, changed)| {
         *raised.lock() = true;
         changed.notify_all();
@@ -121,12 +121,12 @@ fn a_notification_after_the_mutex_is_not_missed_by_who_comes_to_a_condition() {
 }
 
 #[test]
-fn a_completion_is_not_missed_by_who_comes_to_wait_for_it() {
+fn a_completion_is_not_missed_by_a_new_waiter() {
     meet(Once::new, Once::wait, |once| once.call_once(|| ()));
 }
 
 #[test]
-fn two_who_come_to_initialize_do_it_once_and_both_see_it() {
+fn two_initializers_run_once_and_both_see_the_value() {
     type Counted = (Once, AtomicUsize);
     let initialize = |(once, runs): &Counted| {
         once.call_once(|| _ = runs.fetch_add(1, Ordering::Relaxed));
@@ -136,7 +136,7 @@ fn two_who_come_to_initialize_do_it_once_and_both_see_it() {
 }
 
 #[test]
-fn a_value_is_not_missed_by_who_comes_to_a_cell() {
+fn a_value_is_not_missed_by_a_new_waiter_of_a_cell() {
     meet(
         OnceCell::<Box<u32>>::new,
         |cell| assert_eq!(**cell.wait(), 7),
@@ -145,7 +145,7 @@ fn a_value_is_not_missed_by_who_comes_to_a_cell() {
 }
 
 #[test]
-fn two_who_come_to_a_lazy_value_get_the_same() {
+fn two_first_callers_of_a_lazy_value_get_one_value() {
     fn make() -> LazyLock<Box<u32>> {
         LazyLock::new(|| Box::new(7))
     }
@@ -153,6 +153,6 @@ fn two_who_come_to_a_lazy_value_get_the_same() {
 }
 
 #[test]
-fn a_cancel_is_not_missed_by_who_comes_to_wait_for_a_token() {
+fn a_cancel_is_not_missed_by_a_new_waiter_for_a_token() {
     meet(CancelToken::new, CancelToken::cancelled, CancelToken::cancel);
 }

@@ -378,7 +378,7 @@ fn permits_over_the_maximum_panic_and_change_nothing() {
 }
 
 #[test]
-fn permits_over_the_maximum_panic_also_when_somebody_waits() {
+fn permits_over_the_maximum_panic_also_with_a_waiter() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(7));
         let theirs = Arc::clone(&semaphore);
@@ -443,7 +443,7 @@ fn a_permit_is_given_back_when_its_task_panics_or_is_cancelled() {
 }
 
 #[test]
-fn a_loop_over_free_permits_starves_nobody() {
+fn a_loop_over_free_permits_starves_no_task() {
     guarded(|| {
         runtime(1).run(|| {
             let semaphore = Arc::new(Semaphore::new(1));

@@ -211,7 +211,7 @@ impl Table {
 
 /// Beside tasks some of them are in threads.
 #[test]
-fn each_who_waits_at_a_semaphore_of_its_own_is_served_when_its_turn_comes() {
+fn each_waiter_at_a_semaphore_of_its_own_is_served_in_its_turn() {
     everywhere(|| {
         let count = few_or_many(5, 40);
         let seats = Mutex::new(vec![Philosopher::Thinks; count]);

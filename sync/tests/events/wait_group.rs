@@ -17,7 +17,7 @@ const SHORT: Duration = Duration::from_millis(5);
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn without_workers_nobody_waits() {
+fn without_workers_no_wait_blocks() {
     everywhere(|| {
         let group = WaitGroup::default();
         group.wait();
@@ -107,7 +107,7 @@ fn it_may_be_used_again_and_again() {
 }
 
 #[test]
-fn while_a_place_goes_from_hand_to_hand_nobody_is_let_through() {
+fn while_a_permit_changes_hands_no_other_task_passes() {
     everywhere(|| {
         let group = Arc::new(WaitGroup::new());
         let place = Arc::new(Mutex::new(Some(Arc::clone(&group).worker_owned())));
@@ -140,7 +140,7 @@ fn while_a_place_goes_from_hand_to_hand_nobody_is_let_through() {
 }
 
 #[test]
-fn those_who_waited_go_on_also_when_others_are_added_at_once() {
+fn waiters_go_on_also_when_members_are_added_at_once() {
     everywhere(|| {
         // Futures: of a task or a thread nobody can tell whether it sleeps yet.
         let (group, woken) = (WaitGroup::new(), Arc::default());

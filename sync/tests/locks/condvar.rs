@@ -60,7 +60,7 @@ fn _assert_bounds() {
 }
 
 #[test]
-fn notifying_nobody_does_nothing() {
+fn a_notification_without_waiters_does_nothing() {
     everywhere(|| {
         let condvar = Condvar::new();
         assert!(!condvar.notify_one());

@@ -208,7 +208,7 @@ fn a_try_that_may_not_wait_finds_the_message_behind_the_arm_of_a_select() {
 }
 
 #[test]
-fn who_comes_last_to_a_barrier_does_not_suspend() {
+fn the_last_arrival_at_a_barrier_does_not_suspend() {
     forbidden(|| {
         let alone = Barrier::new(1);
         assert!(alone.wait().is_leader() && alone.wait_timeout(Duration::ZERO).is_some());

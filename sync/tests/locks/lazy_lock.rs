@@ -58,7 +58,7 @@ fn a_panic_under_its_owners_hands_poisons_it() {
 }
 
 #[test]
-fn many_who_come_first_get_one_value() {
+fn many_first_callers_get_one_value() {
     everywhere(|| {
         let lazy = Arc::new(LazyLock::new(|| {
             pause();

@@ -18,9 +18,9 @@ suite! {[
     a_timed_attempt_takes_what_comes_in_its_time
     an_attempt_of_no_time_takes_a_free_lock
     a_time_beyond_the_clock_is_no_deadline
-    everybody_gets_in_who_waits
+    every_waiter_gets_in
     it_is_held_over_a_wait
-    what_one_wrote_the_next_one_sees
+    each_owner_sees_the_writes_of_the_last
     a_panic_unlocks
     it_is_locked_while_a_thread_ends
     a_cancel_does_not_end_the_wait
@@ -110,7 +110,7 @@ fn a_time_beyond_the_clock_is_no_deadline<L: Exclusive>() {
     });
 }
 
-fn everybody_gets_in_who_waits<L: Exclusive>() {
+fn every_waiter_gets_in<L: Exclusive>() {
     in_tasks(|| {
         let shared = Guarded::<L>::new();
         let guard = shared.lock.lock();
@@ -149,7 +149,7 @@ fn it_is_held_over_a_wait<L: Exclusive>() {
     });
 }
 
-fn what_one_wrote_the_next_one_sees<L: Exclusive>() {
+fn each_owner_sees_the_writes_of_the_last<L: Exclusive>() {
     everywhere(|| {
         let shared = Guarded::<L>::new();
         let twin = Arc::new(AtomicU64::new(0));

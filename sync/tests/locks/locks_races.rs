@@ -12,13 +12,13 @@ const LONG: Duration = Duration::from_secs(3600);
 
 suite! {[
     tasks_and_threads_exclude_each_other
-    all_get_in_who_have_time
+    all_waiters_with_time_get_in
     of_many_attempts_at_once_one_succeeds
     one_may_hold_many_at_once
     neighbours_at_a_table_never_eat_at_once
-    unlocked_and_timed_out_at_once_nobody_is_forgotten
-    out_of_time_again_and_again_nobody_is_forgotten
-    out_of_time_in_tasks_and_threads_nobody_is_forgotten
+    an_unlock_at_the_moment_of_a_timeout_forgets_no_waiter
+    waits_that_time_out_again_and_again_are_not_forgotten
+    waits_that_time_out_in_tasks_and_threads_are_not_forgotten
 ]}
 
 fn tasks_and_threads_exclude_each_other<L: Exclusive>() {
@@ -35,7 +35,7 @@ fn tasks_and_threads_exclude_each_other<L: Exclusive>() {
     });
 }
 
-fn all_get_in_who_have_time<L: Exclusive>() {
+fn all_waiters_with_time_get_in<L: Exclusive>() {
     const ROUNDS: u64 = 20;
     everywhere(|| {
         let shared = Guarded::<L>::new();
@@ -146,7 +146,7 @@ fn neighbours_at_a_table_never_eat_at_once<L: Exclusive>() {
     });
 }
 
-fn unlocked_and_timed_out_at_once_nobody_is_forgotten<L: Exclusive>() {
+fn an_unlock_at_the_moment_of_a_timeout_forgets_no_waiter<L: Exclusive>() {
     in_tasks(|| {
         let pairs: Vec<_> = (0..100)
             .map(|_| fibra_runtime::spawn(|| (0..80).filter(|_| unlock_as_it_times_out::<L>()).count()))
@@ -182,7 +182,7 @@ fn unlock_as_it_times_out<L: Exclusive>() -> bool {
     taken
 }
 
-fn out_of_time_again_and_again_nobody_is_forgotten<L: Exclusive>() {
+fn waits_that_time_out_again_and_again_are_not_forgotten<L: Exclusive>() {
     everywhere(|| {
         let shared = Guarded::<L>::new();
         let sides: Vec<_> = (0..6_u64)
@@ -210,7 +210,7 @@ fn hurried<L: Exclusive>(shared: &Guarded<L>, side: u64, rounds: u64) -> u64 {
     taken.count() as u64
 }
 
-fn out_of_time_in_tasks_and_threads_nobody_is_forgotten<L: Exclusive>() {
+fn waits_that_time_out_in_tasks_and_threads_are_not_forgotten<L: Exclusive>() {
     in_tasks(|| {
         let shared = Guarded::<L>::new();
         let patient = || {

@@ -128,7 +128,7 @@ fn a_call_waits_for_a_forced_one_to_finish() {
 }
 
 #[test]
-fn all_who_wait_are_woken_by_the_completion() {
+fn the_completion_wakes_all_waiters() {
     everywhere(|| {
         let once = Arc::new(Once::new());
         let sides: Vec<_> = (0..40)
@@ -172,7 +172,7 @@ fn waits_hear_of_a_poisoning_and_forced_waits_do_not() {
 }
 
 #[test]
-fn one_who_forces_follows_a_panic_and_all_end() {
+fn a_forced_call_follows_a_panic_and_all_end() {
     everywhere(|| {
         for _ in 0..20 {
             let once = Arc::new((Once::new(), AtomicU32::new(0)));

@@ -48,7 +48,7 @@ fn its_owner_changes_and_takes_the_value() {
 }
 
 #[test]
-fn what_one_fills_all_read() {
+fn one_fill_serves_all_readers() {
     everywhere(|| {
         let cell = Arc::new(OnceCell::<String>::new());
         let runs = Arc::new(AtomicU32::new(0));
@@ -73,7 +73,7 @@ fn what_one_fills_all_read() {
 }
 
 #[test]
-fn who_looks_while_several_fill_it_sees_nothing_or_a_whole_value() {
+fn a_look_during_several_fills_sees_nothing_or_a_whole_value() {
     everywhere(|| {
         for _ in 0..20 {
             let cell = Arc::new(OnceCell::<String>::new());
@@ -255,7 +255,7 @@ fn futures_wait_too() {
 }
 
 #[test]
-fn a_future_is_woken_by_who_fills_it_elsewhere() {
+fn a_future_is_woken_when_the_cell_is_filled_elsewhere() {
     everywhere(|| {
         for round in 0..50_u32 {
             let cell = Arc::new(OnceCell::new());

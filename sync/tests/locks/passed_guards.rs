@@ -114,7 +114,7 @@ fn a_guard_that_came_back_is_as_before() {
 }
 
 #[test]
-fn a_read_write_lock_belongs_to_who_locked_it_until_the_guard_is_dropped() {
+fn a_read_write_lock_belongs_to_its_locker_until_the_guard_is_dropped() {
     step_by_step(|| {
         for lock in rwlocks() {
             let holder = fibra::spawn_local({
@@ -150,7 +150,7 @@ fn a_read_write_lock_belongs_to_who_locked_it_until_the_guard_is_dropped() {
 }
 
 #[test]
-fn a_read_write_lock_belongs_to_who_unlocked_it_for_a_while_from_then_on() {
+fn a_read_write_lock_unlocked_for_a_while_belongs_to_the_task_that_unlocked_it() {
     step_by_step(|| {
         for lock in rwlocks() {
             let holder = fibra::spawn_local({
@@ -218,7 +218,7 @@ fn a_guard_of_a_reentrant_mutex_may_be_dropped_by_another_task() {
 }
 
 #[test]
-fn a_reentrant_mutex_belongs_to_who_locked_it_until_the_guard_is_dropped() {
+fn a_reentrant_mutex_belongs_to_its_locker_until_the_guard_is_dropped() {
     step_by_step(|| {
         let mutex: &'static Reentrant = lasting(ReentrantMutex::default());
         let holder = fibra::spawn_local({

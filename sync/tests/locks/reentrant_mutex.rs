@@ -177,7 +177,7 @@ fn there_is_no_poison() {
 }
 
 #[test]
-fn nobody_takes_a_forgotten_guard_for_his_own() {
+fn no_task_takes_a_forgotten_guard_for_its_own() {
     everywhere(|| {
         let mutex = Arc::new(ReentrantMutex::new(()));
         let forgetful = Arc::clone(&mutex);
@@ -322,7 +322,7 @@ fn unlocked_for_a_while_it_is_locked_again() {
 }
 
 #[test]
-fn one_of_two_guards_unlocked_for_a_while_lets_nobody_in() {
+fn one_of_two_guards_unlocked_for_a_while_lets_no_task_in() {
     everywhere(|| {
         let mutex = Arc::new(ReentrantMutex::new(()));
         let (first, mut second) = (mutex.lock(), mutex.lock());

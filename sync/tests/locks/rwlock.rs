@@ -360,7 +360,7 @@ fn a_cancel_ends_no_wait_for_the_lock() {
 }
 
 #[test]
-fn locking_twice_panics_and_names_who_did() {
+fn locking_twice_panics_and_names_the_task() {
     guarded(|| {
         runtime(1).run(|| {
             let named = fibra::task::Builder::new().name("clumsy").spawn(|| {

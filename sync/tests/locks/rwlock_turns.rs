@@ -57,7 +57,7 @@ fn a_writer_that_waits_closes_the_door_to_later_readers() {
 }
 
 #[test]
-fn who_reads_may_read_again_past_a_writer_that_waits() {
+fn a_reader_may_read_again_past_a_waiting_writer() {
     type Again = fn(&RwLock<i32>) -> RwLockReadGuard<'_, i32>;
     let ways: [Again; 4] = [
         |lock| lock.read_recursive(),
@@ -108,7 +108,7 @@ fn a_recursive_read_waits_for_a_writer_that_is_inside() {
 }
 
 #[test]
-fn who_reads_upgradably_or_writes_reads_again_or_panics() {
+fn a_recursive_read_of_an_upgradable_reader_or_writer_succeeds_or_panics() {
     everywhere(|| {
         for lock in both(0) {
             let upgradable = lock.upgradable_read();
@@ -146,7 +146,7 @@ fn a_writer_whose_time_runs_out_opens_the_door_again() {
 }
 
 #[test]
-fn those_behind_a_writer_whose_time_runs_out_go_in_at_once() {
+fn waiters_behind_a_writer_that_times_out_go_in_at_once() {
     step_by_step(|| {
         for lock in both(0) {
             let reading = lock.read();
@@ -310,7 +310,7 @@ fn a_bump_lets_the_others_have_a_turn() {
 }
 
 #[test]
-fn a_bump_by_who_holds_two_guards_does_not_wait_for_itself() {
+fn a_bump_by_the_holder_of_two_guards_does_not_wait_for_itself() {
     step_by_step(|| {
         let lock = Arc::new(RwLock::new(0));
         let upgradable = lock.upgradable_read();

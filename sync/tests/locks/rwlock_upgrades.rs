@@ -132,7 +132,7 @@ fn upgraded_in_time_for_a_while_it_writes_when_the_readers_have_left() {
 }
 
 #[test]
-fn a_panic_of_who_was_upgraded_for_a_while_leaves_an_upgradable_guard() {
+fn a_panic_while_upgraded_leaves_an_upgradable_guard() {
     fn fails(upgraded: impl FnOnce(fn(&mut i32))) {
         let fail: fn(&mut i32) = |value| {
             *value += 1;
@@ -220,7 +220,7 @@ fn an_upgrade_keeps_new_readers_out_and_lets_them_in_when_it_gives_up() {
 }
 
 #[test]
-fn nobody_writes_between_an_upgradable_read_and_its_upgrade() {
+fn no_write_comes_between_an_upgradable_read_and_its_upgrade() {
     everywhere(|| {
         for lock in both(0) {
             let adders: Vec<_> = (0..8)
@@ -244,7 +244,7 @@ fn nobody_writes_between_an_upgradable_read_and_its_upgrade() {
 }
 
 #[test]
-fn nobody_writes_between_a_write_and_its_downgrade() {
+fn no_write_comes_between_a_write_and_its_downgrade() {
     everywhere(|| {
         for lock in both(0) {
             let stampers: Vec<_> = (1..=8)

@@ -186,7 +186,7 @@ fn an_end_that_a_future_holds_up_is_told_when_it_comes() {
 
 /// Hunts: an end that finds a sleeper whose time runs out, and a message that it lost or has twice.
 #[test]
-fn the_end_meets_the_deadlines_of_those_who_sleep() {
+fn the_end_meets_the_deadlines_of_sleepers() {
     check_bounded(3, || {
         let ledger = Ledger::new();
         let (sender, receiver) = channel(Some(0));
@@ -211,7 +211,7 @@ fn the_end_meets_the_deadlines_of_those_who_sleep() {
 /// Hunts: one whose time runs out as it is given a message, or as its own is taken, and that goes before the wake for that has
 /// landed; a message that is lost so.
 #[test]
-fn who_is_served_as_its_time_runs_out_stays_until_it_is_woken() {
+fn a_waiter_served_at_its_deadline_stays_until_its_wake() {
     check_bounded(3, || {
         let ledger = Ledger::new();
         let (sender, receiver) = channel(Some(1));

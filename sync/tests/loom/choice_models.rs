@@ -52,7 +52,7 @@ fn send_when_ready(sender: &Sender<u32>, message: u32) -> bool {
 
 /// Hunts: a message that comes as somebody begins to watch for it, and of which nobody tells.
 #[test]
-fn who_watches_for_a_message_is_told() {
+fn a_watcher_is_notified_of_a_message() {
     check_bounded(3, || {
         let (sender, receiver) = channel(1);
         let sends = thread::spawn(move || sender.send(7).unwrap());
@@ -63,7 +63,7 @@ fn who_watches_for_a_message_is_told() {
 
 /// Hunts: the same of a message that its sender still holds in its hands.
 #[test]
-fn who_watches_for_a_message_is_told_of_a_sender_that_waits() {
+fn a_watcher_is_notified_of_a_waiting_sender() {
     check_bounded(3, || {
         let (sender, receiver) = channel(0);
         let sends = thread::spawn(move || sender.send(7).unwrap());
@@ -74,7 +74,7 @@ fn who_watches_for_a_message_is_told_of_a_sender_that_waits() {
 
 /// Hunts: room that comes free as somebody begins to watch for it, and of which nobody tells.
 #[test]
-fn who_watches_for_room_is_told() {
+fn a_watcher_is_notified_of_room() {
     check_bounded(3, || {
         let (sender, receiver) = channel(1);
         sender.send(1).unwrap();
@@ -86,7 +86,7 @@ fn who_watches_for_room_is_told() {
 
 /// Hunts: the same where there is no room, of a receiver that waits.
 #[test]
-fn who_watches_for_room_is_told_of_a_receiver_that_waits() {
+fn a_watcher_is_notified_of_a_waiting_receiver() {
     check_bounded(3, || {
         let (sender, receiver) = channel(0);
         let receives = thread::spawn(move || receiver.recv());
@@ -97,7 +97,7 @@ fn who_watches_for_room_is_told_of_a_receiver_that_waits() {
 
 /// Hunts: an end of which those are not told who watch.
 #[test]
-fn who_watches_is_told_of_the_end() {
+fn a_watcher_is_notified_of_the_end() {
     check_bounded(3, || {
         let (sender, receiver) = channel(1);
         let ends = thread::spawn(move || drop(sender));
@@ -117,7 +117,7 @@ fn who_watches_is_told_of_the_end() {
 
 /// Hunts: two watchers, of which one is told.
 #[test]
-fn all_who_watch_are_told() {
+fn all_watchers_are_notified() {
     check_bounded(3, || {
         let (sender, receiver) = channel(1);
         let sends = thread::spawn(move || {

@@ -42,7 +42,7 @@ impl Model {
 /// Hunts: a waiter that joins as the last signal comes and is not woken; what was done before one of the signals and is not
 /// seen after the wait.
 #[test]
-fn the_last_signal_wakes_who_goes_to_sleep() {
+fn the_last_signal_wakes_a_task_that_goes_to_sleep() {
     check_bounded(2, || {
         let model = Model::new(2);
         let signallers = [0, 1].map(|at| {
@@ -63,7 +63,7 @@ fn the_last_signal_wakes_who_goes_to_sleep() {
 
 /// Hunts: a waiter that came when the group was used again, and is woken by the signal that ended the use before.
 #[test]
-fn a_round_that_ends_wakes_nobody_of_the_next() {
+fn a_round_that_ends_wakes_no_waiter_of_the_next() {
     check_bounded(3, || {
         let model = Model::new(1);
         let first = model.spawn(Model::signal);
@@ -78,7 +78,7 @@ fn a_round_that_ends_wakes_nobody_of_the_next() {
 
 /// Hunts: a waiter that the step to zero misses, since the step from zero comes at once.
 #[test]
-fn a_zero_that_ends_at_once_lets_go_who_waits() {
+fn a_zero_that_ends_at_once_releases_the_waiters() {
     check_bounded(3, || {
         let model = Model::new(1);
         let signaller = model.spawn(|model| {

@@ -49,7 +49,7 @@ impl Model {
 /// Hunts: a waiter that joins as the set comes and is not woken; what was done before the set and is not seen after the wait,
 /// with a lock and without.
 #[test]
-fn a_set_wakes_who_goes_to_sleep_and_shows_what_was_done() {
+fn a_set_wakes_a_task_that_goes_to_sleep_and_publishes_earlier_writes() {
     check_bounded(3, || {
         let model = Model::new();
         let setter = model.spawn(Model::publish);
@@ -61,7 +61,7 @@ fn a_set_wakes_who_goes_to_sleep_and_shows_what_was_done() {
 
 /// Hunts: a waiter that joined before a set, kept back by the reset that follows at once.
 #[test]
-fn a_reset_that_follows_keeps_nobody_back_who_has_joined() {
+fn a_reset_that_follows_keeps_no_joined_waiter_back() {
     check_bounded(3, || {
         let model = Model::new();
         let pulse = model.spawn(|model| {
@@ -79,7 +79,7 @@ fn a_reset_that_follows_keeps_nobody_back_who_has_joined() {
 
 /// Hunts: a waiter that came after the reset, and is woken by the set before it, which is still under way.
 #[test]
-fn a_set_wakes_nobody_who_came_after_the_reset() {
+fn a_set_wakes_no_waiter_that_came_after_the_reset() {
     check_bounded(3, || {
         let model = Model::new();
         let setter = model.spawn(Model::publish);
@@ -95,7 +95,7 @@ fn a_set_wakes_nobody_who_came_after_the_reset() {
 
 /// Hunts: a waiter that leaves as a set serves it: it waits for a wake that does not come, or is woken after it has left.
 #[test]
-fn who_leaves_as_it_is_served_waits_for_its_wake() {
+fn a_waiter_that_leaves_as_it_is_served_waits_for_its_wake() {
     check_bounded(3, || {
         let model = Model::new();
         let setter = model.spawn(Model::publish);

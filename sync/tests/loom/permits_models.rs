@@ -87,7 +87,7 @@ fn is_served_in_time(arm: &dyn Arm) -> bool {
 /// Hunts: a permit that is given while a waiter goes to the queue, so that no wake comes; what was done before the permit was
 /// given and is not seen by its holder.
 #[test]
-fn a_permit_is_seen_by_whoever_goes_to_sleep() {
+fn a_permit_is_seen_by_a_task_that_goes_to_sleep() {
     check_bounded(3, || {
         let model = Model::new(0);
         let giver = model.spawn(|model| {
@@ -151,7 +151,7 @@ fn a_request_that_leaves_loses_nothing() {
 
 /// Hunts: a request that stays asleep behind a bigger one that has left.
 #[test]
-fn a_request_that_leaves_blocks_nobody() {
+fn a_request_that_leaves_blocks_no_waiter() {
     check_bounded(3, || {
         let model = Model::new(1);
         let small = model.spawn(|model| model.take(1));
@@ -207,7 +207,7 @@ fn a_set_that_finds_the_event_set_is_a_set() {
 
 /// Hunts: permits that are forgotten and given to a waiter as well.
 #[test]
-fn a_reset_takes_nothing_from_who_waits() {
+fn a_reset_takes_nothing_from_a_waiter() {
     check_bounded(3, || {
         let model = Model::new(1);
         let waiter = model.spawn(|model| model.take(1));
@@ -233,7 +233,7 @@ fn a_permit_passes_by_an_arm_that_leaves() {
 
 /// Hunts: a waiter behind an arm that leaves, which then sleeps for ever.
 #[test]
-fn a_permit_passes_by_an_arm_that_leaves_to_who_waits_behind_it() {
+fn a_permit_passes_from_an_arm_that_leaves_to_the_next_waiter() {
     check_bounded(3, || {
         let model = Model::new(0);
         let giver = model.spawn(|model| {
@@ -265,7 +265,7 @@ fn a_set_for_a_future_that_goes_away_is_the_next_ones() {
 
 /// Hunts: a waiter behind a dropped future that is passed over, and sleeps on.
 #[test]
-fn who_stands_behind_a_future_that_goes_away_is_woken() {
+fn the_waiter_behind_a_dropped_future_is_woken() {
     check_bounded(3, || {
         let event = event();
         let mut wait = Box::pin(event.wait_async());

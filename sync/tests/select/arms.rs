@@ -74,7 +74,7 @@ fn a_semaphore_gives_the_body_a_permit() {
 }
 
 #[test]
-fn a_select_leaves_nobody_behind_it_waiting() {
+fn a_select_leaves_no_waiter_behind_it_asleep() {
     everywhere(|| {
         // A big request, a select behind it, and a small one behind both.
         let semaphore = Arc::new(Semaphore::new(1));

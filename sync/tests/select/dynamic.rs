@@ -108,7 +108,7 @@ fn an_ended_channel_is_ready_and_says_so() {
 }
 
 #[test]
-fn what_is_left_in_an_ended_channel_is_selected_before_its_end() {
+fn messages_left_in_an_ended_channel_are_selected_before_its_end() {
     everywhere(|| {
         for kind in KEEPING {
             let (sender, receiver) = make(kind);

@@ -53,7 +53,7 @@ fn a_manual_reset_event_lets_all_selects_through() {
 }
 
 #[test]
-fn a_set_that_is_reset_at_once_lets_those_through_who_waited() {
+fn a_set_that_is_reset_at_once_lets_its_waiters_through() {
     everywhere(|| {
         let event = Arc::new(ManualResetEvent::new(false));
         let (done, end) = channel::unbounded();

@@ -356,7 +356,7 @@ fn a_message_of_two_arms_is_chosen_at_random_enough() {
 }
 
 #[test]
-fn who_selects_is_not_passed_over_by_those_who_receive() {
+fn a_select_is_not_passed_over_by_receivers() {
     anywhere(|other| {
         for kind in [Some(0), Some(1), None] {
             let (sender, receiver) = make::<usize>(kind);

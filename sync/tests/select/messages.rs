@@ -57,7 +57,7 @@ fn a_message_may_leave_the_select_that_it_is_for() {
 }
 
 #[test]
-fn a_message_that_waits_holds_up_nobody_but_its_partner() {
+fn a_message_that_waits_delays_only_its_partner() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make(kind);
@@ -196,7 +196,7 @@ fn give_up(sender: &Sender<i32>, stop: &Receiver<()>) {
 }
 
 /// Runs `promise` with a receiver that somebody faces who gives up each time.
-fn facing_who_gives_up(promise: impl Fn(&Receiver<i32>) + Send + Sync) {
+fn facing_a_partner_that_gives_up(promise: impl Fn(&Receiver<i32>) + Send + Sync) {
     anywhere(|other| {
         let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
         let giving_up = other.runs(move || give_up(&sender, &stop));
@@ -208,8 +208,8 @@ fn facing_who_gives_up(promise: impl Fn(&Receiver<i32>) + Send + Sync) {
 }
 
 #[test]
-fn who_only_tries_is_let_down_once() {
-    facing_who_gives_up(|receiver| {
+fn a_try_meets_a_partner_that_gives_up_once() {
+    facing_a_partner_that_gives_up(|receiver| {
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
         pause();
         assert!(receiver.try_iter().next().is_none());
@@ -227,8 +227,8 @@ fn who_only_tries_is_let_down_once() {
 }
 
 #[test]
-fn who_is_let_down_time_and_again_waits_no_longer_than_it_says() {
-    facing_who_gives_up(|receiver| {
+fn a_wait_whose_partners_give_up_keeps_its_deadline() {
+    facing_a_partner_that_gives_up(|receiver| {
         let start = Instant::now();
         assert_eq!(receiver.recv_timeout(ms(3)), Err(RecvTimeoutError::Timeout));
         assert_eq!(receiver.recv_deadline(start + ms(6)), Err(RecvTimeoutError::Timeout));
@@ -242,7 +242,7 @@ fn who_is_let_down_time_and_again_waits_no_longer_than_it_says() {
 }
 
 #[test]
-fn who_is_let_down_time_and_again_can_be_cancelled() {
+fn a_wait_whose_partners_give_up_can_be_cancelled() {
     in_tasks(|| {
         let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
         let giving_up = fibra::spawn(move || give_up(&sender, &stop));
@@ -265,7 +265,7 @@ fn who_is_let_down_time_and_again_can_be_cancelled() {
 }
 
 #[test]
-fn who_tries_finds_the_message_behind_one_that_gives_up() {
+fn a_try_finds_the_message_behind_a_sender_that_gives_up() {
     anywhere(|other| {
         let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
         let sends = sender.clone();

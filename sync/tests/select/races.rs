@@ -34,7 +34,7 @@ fn a_crowd_that_would_send_or_receive_meets_in_pairs() {
 }
 
 #[test]
-fn the_odd_one_of_a_crowd_is_left_for_who_comes() {
+fn the_odd_waiter_of_many_is_left_for_the_next() {
     anywhere(|other| {
         for _ in 0..10 {
             let (sender, receiver) = bounded::<usize>(0);
@@ -97,7 +97,7 @@ fn selects_in_both_directions_at_two_rendezvous_do_not_lock_up() {
 }
 
 #[test]
-fn who_selects_on_its_own_channel_never_receives_from_itself() {
+fn a_select_on_both_ends_of_a_channel_never_meets_itself() {
     anywhere(|other| {
         for kind in [Some(0), Some(10)] {
             let (sender, receiver) = make::<usize>(kind);
@@ -498,7 +498,7 @@ fn receivers_beside_a_reserved_slot(other: Other, receive: fn(&Receiver<i32>) ->
 }
 
 #[test]
-fn who_waits_to_receive_is_served_by_a_sender_behind_a_select_while_all_room_is_reserved() {
+fn a_receiver_is_served_by_a_sender_behind_a_select_while_all_room_is_reserved() {
     let ways: [fn(&Receiver<i32>) -> i32; 4] = [
         |receiver| receiver.recv().unwrap(),
         |receiver| receiver.try_recv().unwrap(),
@@ -624,7 +624,7 @@ fn a_select_that_leaves_hides_no_sender_from_a_receiver() {
 }
 
 #[test]
-fn room_that_is_given_up_as_the_last_receiver_goes_is_given_to_nobody() {
+fn room_that_is_given_up_as_the_last_receiver_goes_is_given_to_no_sender() {
     anywhere(|other| {
         for round in 0..100 {
             let tally = Tally::new();

@@ -84,7 +84,7 @@ fn an_ended_channel_is_ready() {
 }
 
 #[test]
-fn what_is_left_in_an_ended_channel_is_told_before_its_end() {
+fn messages_left_in_an_ended_channel_are_ready_before_its_end() {
     everywhere(|| {
         for kind in KEEPING {
             let (sender, receiver) = make(kind);
@@ -98,7 +98,7 @@ fn what_is_left_in_an_ended_channel_is_told_before_its_end() {
 }
 
 #[test]
-fn who_waits_for_a_message_is_told_when_one_comes() {
+fn a_watcher_is_notified_when_a_message_comes() {
     anywhere(|other| {
         for kind in KINDS {
             let ((sender, receiver), (_kept, quiet)) = (make(kind), make::<i32>(kind));
@@ -116,7 +116,7 @@ fn who_waits_for_a_message_is_told_when_one_comes() {
 }
 
 #[test]
-fn who_waits_for_room_is_told_when_there_is_some() {
+fn a_watcher_is_notified_when_there_is_room() {
     anywhere(|other| {
         for capacity in LIMITED {
             let (sender, receiver) = bounded(capacity);
@@ -135,7 +135,7 @@ fn who_waits_for_room_is_told_when_there_is_some() {
 }
 
 #[test]
-fn all_who_watch_are_told() {
+fn all_watchers_are_notified() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<()>(kind);
@@ -169,7 +169,7 @@ fn two_watchers_do_not_make_each_other_ready() {
 }
 
 #[test]
-fn a_watcher_takes_no_turn_from_those_who_wait_to_receive() {
+fn a_watcher_takes_no_turn_from_waiting_receivers() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make(kind);
@@ -206,7 +206,7 @@ fn the_same_operation_is_told_under_each_of_its_numbers() {
 }
 
 #[test]
-fn what_is_told_to_the_only_one_there_holds() {
+fn readiness_reported_to_a_lone_watcher_holds() {
     anywhere(|other| {
         let [(s1, r1), (s2, r2), (s3, r3)] = [make(None), make(Some(5)), make(Some(0))];
         let sending = other.runs(move || {
@@ -233,7 +233,7 @@ fn what_is_told_to_the_only_one_there_holds() {
 }
 
 #[test]
-fn what_is_told_of_two_rendezvous_holds_for_a_sender() {
+fn readiness_of_two_rendezvous_holds_for_a_sender() {
     anywhere(|other| {
         let [(s1, r1), (s2, r2), (s3, r3)] = [bounded(0), bounded(0), bounded(10)];
         let receiving = other.runs(move || {
@@ -256,7 +256,7 @@ fn what_is_told_of_two_rendezvous_holds_for_a_sender() {
 }
 
 #[test]
-fn what_is_told_of_a_rendezvous_holds_in_both_directions() {
+fn readiness_of_a_rendezvous_holds_in_both_directions() {
     anywhere(|other| {
         let [(s1, r1), (s2, r2), (s3, r3)] = [bounded(0), bounded(0), bounded(10)];
         let talking = other.runs(move || {

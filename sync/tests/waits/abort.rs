@@ -80,7 +80,7 @@ fn a_select_ends_with_its_limit_and_not_with_its_arms() {
 }
 
 #[test]
-fn what_has_no_limit_goes_on() {
+fn an_unlimited_scope_goes_on() {
     cancelled(|| {
         let (sender, receiver) = bounded(0);
         let sending = spawn(move || {

@@ -159,7 +159,7 @@ fn messages_that_are_there_and_room_for_some() {
 }
 
 #[test]
-fn what_a_cancelled_task_did_not_wait_for_is_still_there() {
+fn a_cancelled_task_leaves_the_permits_it_did_not_wait_for() {
     in_tasks(|| {
         let event = Arc::new(AutoResetEvent::new(true));
         let permits = Arc::new(Semaphore::new(1));

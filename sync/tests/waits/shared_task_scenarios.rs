@@ -140,7 +140,7 @@ fn an_end_and_its_last_holder_at_once_leave_an_outcome() {
 }
 
 #[test]
-fn a_panic_is_told_to_all_who_ask_and_ends_nobody_who_waits() {
+fn a_panic_is_reported_to_later_callers_and_ends_no_wait() {
     in_tasks(|| {
         let shared = share(|| -> i32 { std::panic::resume_unwind(Box::new("error")) });
         let waiters = [(); 4].map(|()| {
@@ -175,7 +175,7 @@ fn many_wait_for_one_result_in_tasks_and_in_threads() {
 }
 
 #[test]
-fn who_waits_no_longer_leaves_the_others_waiting() {
+fn a_waiter_that_leaves_leaves_the_others_waiting() {
     in_tasks(|| {
         let shared = waiting_for_its_unpark();
         let begun = Arc::new(AtomicUsize::new(0));
@@ -278,7 +278,7 @@ fn watchers_hear_of_the_progress_of_a_task_and_of_its_end() {
 }
 
 #[test]
-fn who_asks_for_a_result_of_a_runtime_that_has_ended_is_told() {
+fn a_result_of_a_runtime_that_has_ended_is_an_error() {
     guarded(|| {
         let began = Arc::new(ManualResetEvent::new(false));
         let begins = Arc::clone(&began);

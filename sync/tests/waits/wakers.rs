@@ -177,7 +177,7 @@ impl Wake for Panics {
 }
 
 #[test]
-fn a_waker_that_panics_keeps_nobody_asleep() {
+fn a_waker_that_panics_keeps_no_waiter_asleep() {
     everywhere(|| {
         let event = Arc::new(ManualResetEvent::new(false));
         let mut future = {
@@ -237,7 +237,7 @@ fn the_leader_of_a_round_whose_waker_panics_when_dropped_lets_the_others_go_on()
 }
 
 #[test]
-fn a_waker_that_panics_is_no_panic_of_who_ends_a_wait() {
+fn a_panic_of_a_waker_is_none_of_the_task_that_ends_the_wait() {
     everywhere(|| {
         let panics = Waker::from(Arc::new(Panics));
         let mut context = Context::from_waker(&panics);

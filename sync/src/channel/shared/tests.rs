@@ -83,7 +83,7 @@ fn time_runs_out_and_the_message_comes_back() {
 }
 
 #[test]
-fn what_they_said_of_the_last_wait_is_not_said_of_the_next() {
+fn the_result_of_the_last_wait_is_not_that_of_the_next() {
     let shared = contended(None);
     send(&shared, 1).unwrap();
     assert_eq!(shared.recv_slow(None).unwrap(), 1);
@@ -136,7 +136,7 @@ impl Wake for Watchers {
 const CROWD: usize = 100;
 
 #[test]
-fn a_message_is_told_once_to_those_who_watch_when_it_comes() {
+fn a_message_notifies_watchers_once_when_it_comes() {
     let shared = Arc::new(Shared::new(None));
     let watching = Mutex::default();
     let watchers = Arc::new(Watchers { shared: Arc::clone(&shared), watching, told: AtomicUsize::new(0) });
@@ -149,7 +149,7 @@ fn a_message_is_told_once_to_those_who_watch_when_it_comes() {
 }
 
 #[test]
-fn who_is_told_late_of_room_looks_again() {
+fn a_sender_notified_late_of_room_looks_again() {
     let (sender, receiver) = bounded(1);
     sender.send(1).unwrap();
     let watching = {
