@@ -1,4 +1,4 @@
-//! Many clients at once that do little or nothing, and a healthy one among them, who is served all along.
+//! Many clients at once that do little or nothing, and a healthy one among them that is served all along.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -110,7 +110,7 @@ fn asks_http(stream: &mut TcpStream) {
     http::plaintext(stream);
 }
 
-/// A client who asks once and goes, and of whom the server has nothing left then.
+/// A client that asks once and leaves; the server keeps nothing of it.
 fn visits(server: &Server, asks: Asks) {
     let mut stream = server.connect();
     asks(&mut stream);

@@ -159,7 +159,7 @@ fn visit_late<S: Stream>(net: &Net<S>) {
     (0..LATE).for_each(|_| handle((net.accept)().expect("a connection, though it has ended")));
 }
 
-/// Servers, and clients who come so many times in all.
+/// Servers, and clients that come so many times in all.
 fn come_and_go<S: Stream>(net: impl Fn() -> Net<S>, connections: usize) {
     let (served, late) = (net(), net());
     let each = connections.div_ceil(CLIENTS + 1);

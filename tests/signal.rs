@@ -154,7 +154,7 @@ fn a_signal_whose_listeners_are_gone_does_nothing() {
     });
 }
 
-/// Each delivery is for one of those who share a listener: ten of them are let go by ten, with nobody left behind.
+/// Each delivery is for one receiver of a shared listener: ten deliveries release ten, with none left behind.
 #[test]
 fn one_delivery_lets_one_of_several_go() {
     in_tasks(|| {
@@ -394,7 +394,7 @@ fn go_on() {
 #[test]
 fn ctrl_c_returns_once_and_another_one_does_nothing_by_itself() {
     if role().is_some() {
-        // One worker: who yields goes on once the other task waits.
+        // One worker: a task that yields goes on once the other task waits.
         let runtime = Runtime::builder().workers(1).build().unwrap();
         return runtime.run(|| {
             let waiting = fibra::spawn(ctrl_c);
@@ -465,11 +465,11 @@ fn a_signal_that_comes_early_is_kept() {
     });
 }
 
-/// The default, until somebody listens.
+/// The default, until a listener exists.
 #[test]
 fn a_process_that_does_not_listen_is_ended_as_ever() {
     if role().is_some() {
-        // Who starts the tests in the background may have had them ignore it.
+        // A shell that starts the tests in the background may have had them ignore it.
         // SAFETY: the default is restored, before there are other threads that would care.
         unsafe { libc::signal(SIGINT, libc::SIG_DFL) };
         return fibra::run(|| {
@@ -507,7 +507,7 @@ fn a_listener_that_cannot_be_made_can_be_made_later() {
     everywhere(|| Actor::start("a_listener_that_cannot_be_made_can_be_made_later", "lacks").ends());
 }
 
-/// Who waits for a signal that never comes does not hold up the end.
+/// A wait for a signal that never comes does not hold up the end.
 #[test]
 fn the_end_of_a_runtime_ends_the_waits() {
     guarded(|| {

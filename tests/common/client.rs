@@ -78,7 +78,7 @@ pub(crate) fn exchange(stream: TcpStream, bytes: usize) {
     exchange_paced(stream, bytes, bytes.max(1), || {});
 }
 
-/// Writes `bytes` until the server, which nobody reads from, takes no more. Tells how many it took, which are not all.
+/// Writes `bytes` without reading until the server takes no more. Tells how many it took, which are not all.
 pub(crate) fn write_until_stuck(stream: &mut TcpStream, bytes: &[u8]) -> usize {
     stream.set_write_timeout(Some(STUCK)).expect("a time-out");
     let sent = write_until_timeout(stream, bytes);

@@ -16,7 +16,7 @@ use fibra::sync::Barrier;
 /// The largest piece that is carried at once.
 const PIECE: usize = 64 << 10;
 
-/// Who says nothing for so long is taken to wait for an answer.
+/// A client that says nothing for so long is taken to wait for an answer.
 const QUIET: Duration = Duration::from_millis(50);
 
 /// A running proxy; ends, with what it carries, when dropped.

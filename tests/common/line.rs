@@ -26,7 +26,7 @@ pub(crate) trait Sessions: Sync + Sized {
     /// The other end of a session.
     type Client;
 
-    /// Starts it with so many workers, and with patience that nobody uses up.
+    /// Starts it with so many workers, and with more patience than any client needs.
     fn start(workers: usize) -> Self;
 
     fn server(&self) -> &Server;
@@ -38,7 +38,7 @@ pub(crate) trait Sessions: Sync + Sized {
     /// connection ended, which must not pass for anything else.
     fn talk(&self, address: &str, bytes: usize) -> io::Result<()>;
 
-    /// Sends over that address what nobody reads when it comes back, until the server takes no more.
+    /// Sends to that address without reading the echo, until the server takes no more.
     fn stick(&self, address: &str) -> Self::Client;
 }
 
@@ -59,14 +59,14 @@ fn through<S: Sessions>(victim: &S, fault: impl Fault, client: impl Fn(&str) + S
     });
 }
 
-/// Clients who are answered in full, whatever the harm.
+/// Clients that are answered in full, whatever the harm.
 fn all_are_answered<S: Sessions>(bytes: usize, fault: impl Fault + Copy) {
     harmed::<S>(|victim| {
         through(victim, fault, |address| victim.talk(address, bytes).expect("all of it came back"));
     });
 }
 
-/// Clients who hear that their sessions are broken off.
+/// Clients that see their sessions broken off.
 fn all_are_cut_off<S: Sessions, F: Fault + Copy>(fault: F) {
     harmed::<S>(|victim| {
         through(victim, fault, |address| {
@@ -109,7 +109,7 @@ pub(crate) fn reset<S: Sessions>() {
     breaks::<S, _>(Resets);
 }
 
-/// A client whose echo nobody reads, so that the server cannot write: it serves the others, until the line breaks.
+/// A client that does not read its echo, so that the server cannot write: it serves the others, until the line breaks.
 pub(crate) fn no_longer_read_from<S: Sessions>() {
     harmed::<S>(|victim| {
         let proxy = Proxy::before(victim.server().address(), StopsReading(5000));

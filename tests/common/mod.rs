@@ -28,10 +28,10 @@ pub(crate) const HANG: Duration = Duration::from_secs(60);
 /// The longest payload, in bytes; more than sockets hold.
 pub(crate) const MOST: usize = 64 << 20;
 
-/// How long servers wait for who is slow, in milliseconds, where nobody is.
+/// How long servers wait for slow clients, in milliseconds, where there are none.
 pub(crate) const PATIENCE: &str = "60000";
 
-/// How much resident memory may vary for reasons that are nobody's fault, in KiB.
+/// How much resident memory may vary for no fault of the server, in KiB.
 pub(crate) const NOISE: usize = 4 << 10;
 
 /// After so long without a byte taken, a peer is said to take no more.

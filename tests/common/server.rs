@@ -56,7 +56,7 @@ impl Server {
         Server::launch_with_errors(&mut shell)
     }
 
-    /// Starts the example `tcp_proxy` before another server. It gives those so many milliseconds at its end who are connected.
+    /// Starts the example `tcp_proxy` before another server. It gives connected clients so many milliseconds at its end.
     pub(crate) fn proxy(behind: &Server, grace: &str) -> Server {
         Server::launch(example::example("tcp_proxy").arg(&behind.address).env("GRACE_MS", grace))
     }

@@ -1,4 +1,4 @@
-//! Clients and servers of TLS, as tasks; and certificates, which are made for one test and trusted by nobody else.
+//! Clients and servers of TLS, as tasks; and certificates, which are made for one test and trusted nowhere else.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -80,12 +80,12 @@ pub(crate) struct TlsEcho {
 }
 
 impl TlsEcho {
-    /// With so many workers, and with patience that nobody uses up.
+    /// With so many workers, and with more patience than any client needs.
     pub(crate) fn start(workers: usize) -> TlsEcho {
         TlsEcho::with_grace(workers, PATIENCE)
     }
 
-    /// The same, but those who are connected have so many milliseconds at its end.
+    /// Starts it as `start` does; connected clients have so many milliseconds at its end.
     pub(crate) fn with_grace(workers: usize, grace: &str) -> TlsEcho {
         let mut program = example("tls_echo");
         program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE).env("GRACE_MS", grace);
@@ -104,7 +104,7 @@ impl TlsEcho {
         TlsEcho { server, certificate, config }
     }
 
-    /// A connection whose server is whom the certificate names, and that has not begun the handshake.
+    /// A connection to the server that the certificate names, before the handshake.
     pub(crate) fn connect(&self) -> Client {
         connect(self.server.address(), &self.config)
     }

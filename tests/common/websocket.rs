@@ -21,12 +21,12 @@ pub(crate) type Socket = WebSocket<TcpStream>;
 pub(crate) struct WebsocketEcho(pub(crate) Server);
 
 impl WebsocketEcho {
-    /// With so many workers, and with patience that nobody uses up.
+    /// With so many workers, and with more patience than any client needs.
     pub(crate) fn start(workers: usize) -> WebsocketEcho {
         WebsocketEcho::with_grace(workers, PATIENCE)
     }
 
-    /// The same, but those who are connected have so many milliseconds at its end.
+    /// Starts it as `start` does; connected clients have so many milliseconds at its end.
     pub(crate) fn with_grace(workers: usize, grace: &str) -> WebsocketEcho {
         let mut program = example("websocket_echo");
         program.env("FIBRA_WORKERS", workers.to_string()).env("PATIENCE_MS", PATIENCE).env("GRACE_MS", grace);

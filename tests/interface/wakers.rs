@@ -1,4 +1,4 @@
-//! Rule 6 of the wait core, as whoever writes a waker meets it: a wake is given after the lock under which it was taken, so it may
+//! Rule 6 of the wait core, as the author of a waker meets it: a wake is given after the lock under which it was taken, so it may
 //! call back into what wakes it. (Joins are in the runtime's `wait_races.rs`.)
 
 use std::future::Future;

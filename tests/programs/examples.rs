@@ -48,7 +48,7 @@ fn echo_servers_listen_at_an_address_that_is_a_name() {
     }
 }
 
-/// A message comes back whole, whatever its length, to whoever sent it.
+/// A message comes back whole, whatever its length, to its sender.
 #[test]
 fn udp_echo_echoes() {
     let server = Server::start("udp_echo");
@@ -299,7 +299,7 @@ fn http_server_is_heard_by_whom_it_refuses() {
     http::serves(&server);
 }
 
-/// Who sends on and on after his last answer is not listened to for ever: there is an end to the bytes, and to the time.
+/// A client that sends on and on after its last answer is heard for a limited number of bytes and time.
 #[test]
 fn http_server_does_not_listen_for_ever_to_whom_it_has_refused() {
     let server = Server::with_patience("http_server", 3000);
@@ -362,7 +362,7 @@ fn http_server_cuts_off_slow_clients_and_serves_the_others_meanwhile() {
         assert_eq!(http::answer(&mut stream).0, 408);
         ends(&mut stream);
     }
-    // Who takes no answers is cut off as well, and costs little memory until then.
+    // A client that takes no answers is cut off as well, and costs little memory until then.
     let mut greedy = server.connect();
     let many = PLAINTEXT.repeat(1000);
     until(|| match greedy.write_all(&many) {
@@ -420,7 +420,7 @@ fn hyper_server_answers() {
     }
     http::post(&mut stream, "/echo", (1 << 20) + 1);
     assert_eq!(http::answer(&mut stream).0, 413);
-    // What is no HTTP is refused, who goes away is forgotten, and then it serves again.
+    // Bytes that are no HTTP are refused, clients that leave are forgotten, and then it serves again.
     let mut bad = server.connect();
     bad.write_all(b"\x16\x03\x01 no http\r\n\r\n").expect("sent");
     assert_eq!(http::answer(&mut bad).0, 400);
@@ -443,7 +443,7 @@ fn redis_talks_to_resp_server() {
     assert!(text.ends_with("8 tasks have counted to 8000\n"), "{text}");
 }
 
-/// One who talks in the chat room.
+/// A guest of the chat room.
 struct Guest(BufReader<TcpStream>);
 
 impl Guest {
@@ -477,7 +477,7 @@ fn next_line(lines: &mut impl BufRead) -> String {
 
 #[test]
 fn chat_passes_messages_on_tells_slow_guests_and_ends_on_ctrl_c() {
-    /// More than the sockets keep for one who does not read.
+    /// More than the sockets keep for a guest that does not read.
     const FLOOD: usize = 16_000;
     let mut server = example("chat").arg("127.0.0.1:0").stdout(Stdio::piped()).spawn().expect("the example");
     let mut report = BufReader::new(server.stdout.take().expect("a piped output"));

@@ -1,5 +1,5 @@
 //! What a bad line between them does to clients and servers: each example that serves is spoken to through a proxy that does
-//! harm. Who can still be answered is answered, who cannot be hears of the end, and then it serves again: a healthy client on
+//! harm. A client that can still be answered is answered, others see the end, and then it serves again: a healthy client on
 //! a new connection, and no descriptor more than before.
 #![cfg(target_os = "linux")]
 
@@ -44,7 +44,7 @@ enum Kind {
 const KINDS: [Kind; 5] = [Kind::Echo, Kind::Http, Kind::Resp, Kind::Chat, Kind::Proxy];
 
 impl Kind {
-    /// What a client sends who wants so many answers.
+    /// The bytes of a client that wants so many answers.
     fn requests(self, count: usize) -> Vec<u8> {
         match self {
             Kind::Echo | Kind::Proxy => payload(count * 100),
@@ -64,7 +64,7 @@ impl Kind {
                 stream.read_exact(&mut back).expect("echoed");
                 assert!(back == payload(count * 100), "other bytes came back");
             }
-            // Nobody hears what he says himself.
+            // No guest hears its own words.
             Kind::Chat => {
                 let mut welcome = String::new();
                 BufReader::new(stream).read_line(&mut welcome).expect("a line");
@@ -149,7 +149,7 @@ fn through(victim: &Victim, fault: impl Fault, client: impl Fn(&str) + Sync) {
     });
 }
 
-/// Clients who are answered in full, whatever the harm.
+/// Clients that are answered in full, whatever the harm.
 fn all_are_answered(kind: Kind, requests: usize, fault: impl Fault + Copy) {
     harmed(kind, PATIENCE, |victim| {
         through(victim, fault, |address| victim.asks(&mut connect(address), requests));
@@ -251,7 +251,7 @@ fn reset() {
     KINDS.into_iter().for_each(resets);
 }
 
-/// A client whose answers nobody reads, so that the server cannot write: it serves the others, until the line breaks.
+/// A client that reads no answers, so that the server cannot write: it serves the others, until the line breaks.
 fn stops_reading(kind: Kind) {
     harmed(kind, PATIENCE, |victim| {
         let proxy = Proxy::before(victim.server.address(), StopsReading(1000));
@@ -269,7 +269,7 @@ fn no_longer_read_from() {
     [Kind::Echo, Kind::Proxy, Kind::Http, Kind::Resp].into_iter().for_each(stops_reading);
 }
 
-/// The same, where nobody but the server ends it.
+/// A client that reads no answers, where only the server ends it.
 #[test]
 fn no_longer_read_from_until_the_server_has_had_enough() {
     harmed(Kind::Http, "2000", |victim| {
@@ -296,7 +296,7 @@ fn a_guest_that_no_longer_reads() {
         let mut deaf = connect(proxy.address());
         deaf.write_all(b"deaf\n").expect("sent");
         deaf.read_exact(&mut [0; 10]).expect("the begin of a welcome");
-        // Much more than the sockets keep for one who does not read.
+        // Much more than the sockets keep for a guest that does not read.
         let (mut speaker, mut listener) = (victim.server.connect(), victim.server.connect());
         victim.asks(&mut listener, 1);
         victim.asks(&mut speaker, 1);

@@ -577,7 +577,7 @@ fn slow_clients_are_cut_off_and_idle_ones_are_not() {
         stream.read_to_string(&mut replies).expect("the end");
         assert!(["", "+PONG\r\n"].contains(&&*replies), "{replies}");
     }
-    // Who takes no answers is cut off as well, and costs little memory until then.
+    // A client that takes no answers is cut off as well, and costs little memory until then.
     let mut greedy = server.connect();
     let many = pack(&["GET", "big"]).repeat(100);
     until(|| match greedy.write_all(&many) {

@@ -19,7 +19,7 @@ use rustls::pki_types::ServerName;
 /// The number with which a record of TLS begins that holds an alert.
 const ALERT: u8 = 21;
 
-/// How long the server waits for who is slow where some are, in milliseconds.
+/// How long the server waits for slow clients where there are some, in milliseconds.
 const SHORT: u64 = 300;
 
 /// How long it waits at its end where some do not go, in milliseconds: for so long the end of one that has gone may take.
@@ -83,7 +83,7 @@ fn hello() -> Vec<u8> {
 
 #[test]
 fn bytes_that_are_no_handshake_are_refused_at_once() {
-    // Nobody has the patience to wait for a deadline that mends it.
+    // No deadline that mends it is waited for.
     let echo = TlsEcho::with_patience(3_600_000);
     let hello = hello();
     let with = |at: usize, bytes: &[u8]| {

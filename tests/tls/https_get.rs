@@ -21,7 +21,7 @@ fn fetch(
         fibra::scope(|scope| {
             scope.spawn(|| {
                 let mut served = fibra::timeout(HANG, || sides.accept()).expect("a client");
-                // Who does not trust the server goes away.
+                // A client that does not trust the server goes away.
                 _ = answer(&mut served);
             });
             fibra::unblock(|| command.output().expect("the example"))

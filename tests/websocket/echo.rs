@@ -79,7 +79,7 @@ fn fragments_come_back_as_one_message() {
         }
         assert_eq!(socket.read().expect("echoed"), Message::text(text));
         assert!(matches!(socket.read(), Ok(Message::Pong(_))));
-        // Nobody has asked for this one.
+        // An unrequested pong.
         socket.send(Message::Pong(Bytes::new())).expect("sent");
         ends(socket);
     });

@@ -26,7 +26,7 @@ const PING: u8 = 0x89;
 /// To be taken from these: there is more to come.
 const FINAL: u8 = 0x80;
 
-/// How long the server waits for who is slow where some are, in milliseconds.
+/// How long the server waits for slow clients where there are some, in milliseconds.
 const SHORT: u64 = 300;
 
 /// How long it waits at its end where some do not go, in milliseconds: for so long the end of one that has gone may take.

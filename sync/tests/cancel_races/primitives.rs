@@ -337,7 +337,7 @@ fn the_last_of_a_wait_group() {
     play(row.serving_all());
 }
 
-/// A barrier for the victim and the notifier, who comes and goes.
+/// A barrier for the victim and the notifier.
 struct Pair {
     barrier: Barrier,
     met: AtomicBool,

@@ -28,7 +28,7 @@ fn flag() -> (Arc<Flag>, Waker) {
     (Arc::clone(&flag), Waker::from(flag))
 }
 
-/// Polls once, with a waker that nobody looks at.
+/// Polls once, with a waker that is ignored.
 fn poll<F: Future>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
@@ -316,7 +316,7 @@ fn a_future_that_comes_to_a_select_lets_its_executor_run_while_the_message_is_ma
         let (go, going) = bounded(0);
         let waiting = other.runs(move || select! { send(sender, going.recv().unwrap()) -> sent => sent });
         let mut receiving = pin!(receiver.recv_async());
-        // Whoever comes first: the poll returns though only this one makes the message possible.
+        // In either order: the poll returns though only this side makes the message possible.
         assert!(poll(receiving.as_mut()).is_pending());
         go.send(7).unwrap();
         assert_eq!(waiting.join(), Ok(()));

@@ -100,7 +100,7 @@ fn send_in_turn(other: Other, sender: Sender<usize>, left: usize) {
     next.join();
 }
 
-/// As [`send_in_turn`], for who receives.
+/// Receives as [`send_in_turn`] sends.
 fn receive_in_turn(other: Other, receiver: Receiver<usize>, left: usize) {
     if left == 0 {
         return assert_eq!(receiver.recv(), Err(RecvError));

@@ -113,7 +113,7 @@ fn a_select_that_leaves_its_place_in_the_middle_breaks_no_queue() {
     });
 }
 
-/// The ways to send and to receive. Who uses one of the last three is never there for longer than a look.
+/// The ways to send and to receive. The last three only look and never wait.
 const WAYS: usize = 7;
 const LOOKS: usize = 4;
 
@@ -171,7 +171,7 @@ fn every_way_to_send_meets_every_way_to_receive() {
             for (sends, receives) in
                 (0..WAYS).flat_map(|sends| (0..WAYS).map(move |receives| (sends, receives)))
             {
-                // Two who are never there for longer than a look do not meet.
+                // Two sides that only look do not meet.
                 if kind == Some(0) && sends >= LOOKS && receives >= LOOKS {
                     continue;
                 }
@@ -185,7 +185,7 @@ fn every_way_to_send_meets_every_way_to_receive() {
     });
 }
 
-/// So many send and as many receive, each in its way; nobody only looks for a receiver.
+/// Runs as many senders as receivers, each in its way; no sender only looks for a receiver.
 fn crowds_meet(other: Other, crowd: usize) {
     const EACH: usize = 20;
     for kind in KINDS {

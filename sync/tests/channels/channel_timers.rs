@@ -97,7 +97,7 @@ fn after_fires_once_for_all_its_clones() {
                 }
             });
             let fired = join_all(waiting).into_iter().filter(|&fired| fired).count();
-            // The message is one, and all but those who only try wait much longer than for it.
+            // There is one message; all waits but the tries are much longer than it takes.
             assert_eq!(fired, 1);
             assert_eq!(timer.try_recv(), Err(TryRecvError::Empty));
         }

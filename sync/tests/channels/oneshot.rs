@@ -583,13 +583,13 @@ fn trying_sending_and_what_is_shielded_are_no_cancellation_points() {
     });
 }
 
-/// Who runs: a thread, or a task of it.
+/// The runner: a thread, or a task of it.
 fn own_name() -> (ThreadId, Option<u64>) {
     let task = fibra_runtime::wait::in_task().then(|| fibra_runtime::task::current().id());
     (thread::current().id(), task)
 }
 
-/// A value that counts itself if it is dropped by who sent it.
+/// A value that counts itself if its sender drops it.
 struct Sent {
     by: (ThreadId, Option<u64>),
     dropped: Arc<AtomicUsize>,

@@ -1,4 +1,4 @@
-//! What the tests of the channels share: the kinds of channel as a table, who stands at the other end, and values that
+//! What the tests of the channels share: the kinds of channel as a table, the partners at the other end, and values that
 //! are counted, so that none is lost and none is there twice.
 #![allow(
     dead_code,
@@ -18,7 +18,7 @@ use crate::common::{Side, beside, beside_in_a_thread, everywhere, in_tasks};
 /// The capacities that every promise is tried with: a rendezvous, one slot, a few, and no bound.
 pub(crate) const KINDS: [Option<usize>; 4] = [Some(0), Some(1), Some(5), None];
 
-/// Those of them that keep a value that nobody waits for.
+/// The kinds that keep a value without a receiver.
 pub(crate) const KEEPING: [Option<usize>; 3] = [Some(1), Some(5), None];
 
 /// Those of them that a sender may have to wait for.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
-// Also for who makes a suite, whose modules name the locks.
+// Also for a suite, whose modules name the locks.
 pub(crate) use fibra_sync::{AutoResetEvent, Mutex, ReentrantMutex, RwLock, Semaphore};
 use fibra_sync::{
     Condvar, MutexGuard, ReentrantMutexGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, SemaphorePermit,
@@ -104,7 +104,7 @@ impl Exclusive for ReentrantMutex<()> {
     }
 }
 
-/// Whoever holds it holds it twice.
+/// Its holder holds it twice.
 pub(crate) struct LockedTwice(ReentrantMutex<()>);
 
 impl Exclusive for LockedTwice {
@@ -217,7 +217,7 @@ impl Exclusive for Semaphore {
     }
 }
 
-/// Set while nobody is inside.
+/// Set while no task is inside.
 impl Exclusive for AutoResetEvent {
     type Guard<'a> = Sets<'a>;
 
@@ -249,7 +249,7 @@ impl Drop for Sets<'_> {
     }
 }
 
-/// That nobody is inside.
+/// Checks that no task is inside.
 pub(crate) struct Condition {
     is_held: Mutex<bool>,
     changed: Condvar,

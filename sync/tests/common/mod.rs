@@ -87,7 +87,7 @@ pub(crate) fn until(mut done: impl FnMut() -> bool) {
 pub(crate) fn meet(came: &AtomicUsize, nth: usize) {
     came.fetch_add(1, Ordering::SeqCst);
     let met = || came.load(Ordering::SeqCst) >= 2 * (nth + 1);
-    // Awake where it can, so that both set out at once and not the one first who came last.
+    // Awake if possible, so that both set out at once.
     let spun = (0..1000).any(|_| {
         std::hint::spin_loop();
         met()
@@ -105,7 +105,7 @@ pub(crate) fn meet(came: &AtomicUsize, nth: usize) {
 }
 
 /// Lets one side wait for each of many things for a short time, and the other one notify of it when about that time is over.
-/// Who was not notified by then waits on without a limit. There are rounds of both kinds.
+/// A waiter that was not notified by then waits on without a limit. There are rounds of both kinds.
 pub(crate) fn in_time_and_late<T: Send + Sync + 'static>(
     make: fn() -> T,
     wait: fn(&T, Option<Duration>) -> bool,

@@ -17,7 +17,7 @@ pub(crate) fn both<T: Clone>(value: T) -> [Arc<RwLock<T>>; 2] {
     [Arc::new(RwLock::new(value.clone())), Arc::new(RwLock::writer_first(value))]
 }
 
-/// True while somebody waits who keeps readers out, though no writer is in.
+/// True while a waiter keeps readers out, though no writer is in.
 pub(crate) fn door_is_closed<T>(lock: &RwLock<T>) -> bool {
     lock.try_read().is_none() && !lock.is_locked_exclusive()
 }

@@ -224,7 +224,7 @@ fn kicks_go_round_and_none_is_lost() {
     });
 }
 
-/// Whoever is the last of a round lets all others into the next.
+/// The last of a round lets all others into the next.
 #[test]
 fn the_last_of_each_round_lets_all_others_into_the_next() {
     everywhere(|| {
@@ -416,7 +416,7 @@ fn set_and_timed_out_at_once_loses_no_set() {
                 beside(move || timed_waits(&event, 800, seed))
             })
             .collect();
-        // The only one who sets: a set that finds the event not set is never swallowed.
+        // The only setter: a set that finds the event not set is never swallowed.
         let given = sets(&event, 3000);
         let used: usize = waiters.into_iter().map(Side::join).sum();
         assert_eq!(given, used + usize::from(event.is_set()));

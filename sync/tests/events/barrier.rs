@@ -145,7 +145,7 @@ fn tasks_and_threads_meet() {
     });
 }
 
-/// Every round is completed by exactly as many parties as it has, whoever leaves it meanwhile.
+/// Every round is completed by exactly as many parties as it has, whichever leave it meanwhile.
 #[test]
 fn complete_and_timed_out_at_once() {
     everywhere(|| {

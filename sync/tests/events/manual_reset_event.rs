@@ -53,7 +53,7 @@ fn a_set_wakes_all_waiters() {
 #[test]
 fn a_reset_that_follows_at_once_keeps_no_waiter_back() {
     everywhere(|| {
-        // Futures: of a task or a thread nobody can tell whether it sleeps yet.
+        // Futures: whether a task or a thread sleeps yet cannot be told.
         let (event, woken) = (ManualResetEvent::new(false), Arc::default());
         let mut waiters: Vec<_> = (0..5).map(|_| Box::pin(event.wait_async())).collect();
         assert!(waiters.iter_mut().all(|waiter| poll(waiter.as_mut(), &woken).is_pending()));
@@ -171,13 +171,13 @@ fn storm(event: &ManualResetEvent, most: usize) {
     }
 }
 
-/// A set once walked a list that it had taken out of the lock, beside sleepers whose time ran out and who left it.
+/// A set once walked a list that it had taken out of the lock, beside sleepers that timed out and left it.
 #[test]
 fn sets_and_deadlines_that_meet_leave_the_crowd_whole() {
     everywhere(|| {
         let event = Arc::new(ManualResetEvent::new(false));
         let stop = Arc::new(AtomicBool::new(false));
-        // Threads that are always awake leave little time to the one who sets.
+        // Threads that are always awake leave little time to the setter.
         let rounds = few_or_many(300, 2000);
         let waiters: Vec<_> = (0..few_or_many(6, 40) as u64)
             .map(|seed| {
@@ -240,7 +240,7 @@ fn set_and_cancelled_at_once() {
             event.set();
             event.reset();
             canceller.join().unwrap();
-            // Those who came after the reset wait for this one.
+            // Waiters that came after the reset wait for this set.
             event.set();
             let passed = waiters.into_iter().filter_map(|waiter| waiter.join().ok()).count();
             assert!(passed >= 2, "only the victim may be cancelled");

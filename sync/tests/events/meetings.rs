@@ -1,5 +1,7 @@
-//! A notification that comes as its waiter does. Each primitive is waited for and notified again and again by two who set out
-//! at once: two tasks, two threads, and one of each.
+//! A notification that comes as its waiter does.
+//!
+//! Two sides that set out at once wait for each primitive and notify it, again and again: two tasks, two threads, and one
+//! of each.
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use fibra_sync::{
 /// How often two meet.
 const MEETINGS: usize = 60;
 
-/// Two who go from one thing to the next, and take turns at waiting.
+/// Two sides that go from one primitive to the next, and take turns at waiting.
 struct Way<T> {
     things: Vec<T>,
     /// How often one of the two has come to the next thing.

@@ -173,7 +173,7 @@ enum Philosopher {
     Eats,
 }
 
-/// A round table where who is hungry waits, at a semaphore of its own, until neither neighbour eats.
+/// A round table where a hungry philosopher waits, at a semaphore of its own, until neither neighbour eats.
 struct Table {
     seats: Mutex<Vec<Philosopher>>,
     meals: Vec<Semaphore>,

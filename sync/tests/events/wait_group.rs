@@ -142,7 +142,7 @@ fn while_a_permit_changes_hands_no_other_task_passes() {
 #[test]
 fn waiters_go_on_also_when_members_are_added_at_once() {
     everywhere(|| {
-        // Futures: of a task or a thread nobody can tell whether it sleeps yet.
+        // Futures: whether a task or a thread sleeps yet cannot be told.
         let (group, woken) = (WaitGroup::new(), Arc::default());
         group.add(1);
         let mut waiters: Vec<_> = (0..5).map(|_| Box::pin(group.wait_async())).collect();

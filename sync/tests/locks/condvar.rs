@@ -17,7 +17,7 @@ const LONG: Duration = Duration::from_secs(1000);
 struct Shared<T> {
     value: Mutex<T>,
     changed: Condvar,
-    /// How many have come to wait; counted with the mutex locked, so who locks it after finds them waiting.
+    /// How many have come to wait; counted with the mutex locked, so the next locker finds them waiting.
     waiting: AtomicUsize,
 }
 
@@ -351,7 +351,7 @@ fn a_second_mutex_is_refused_while_others_wait() {
         assert_eq!(*guard, 5);
         assert!(shared.changed.notify_one());
         side.join();
-        // Nobody waits: another mutex may be used.
+        // Without waiters another mutex may be used.
         assert!(shared.changed.wait_for(&mut guard, Duration::from_millis(1)).timed_out());
     });
 }

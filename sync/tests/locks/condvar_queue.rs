@@ -17,13 +17,13 @@ struct Queue {
 #[derive(Default)]
 struct Items {
     items: VecDeque<u64>,
-    /// Nobody puts any more.
+    /// No more values come.
     is_over: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Style {
-    /// Who fills an empty queue, or takes from a full one, tells all who wait, and others tell nobody; or each tells one.
+    /// A put into an empty queue or a take from a full one notifies all, others none; or each notifies one.
     all: bool,
     timeout: Option<Duration>,
     limit: usize,

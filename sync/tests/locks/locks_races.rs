@@ -105,7 +105,7 @@ fn one_may_hold_many_at_once<L: Exclusive>() {
     });
 }
 
-/// A round table with a fork between each two who sit there.
+/// A round table with a fork between each two seats.
 struct Table<L> {
     forks: Vec<L>,
     eating: Vec<AtomicBool>,

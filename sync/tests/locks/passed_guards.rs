@@ -35,7 +35,7 @@ fn locks_twice<G>(lock: impl FnOnce() -> G) -> bool {
     payload.downcast_ref::<String>().expect("a message").contains("locked twice by ")
 }
 
-/// Drops a guard in another task, while somebody waits for a write: nothing is left of it.
+/// Drops a guard in another task, while a writer waits: nothing is left of it.
 fn leaves_nothing<G: 'static>(lock: &'static RwLock<(i32, i32)>, guard: G) {
     let before = fibra::spawn(|| lock.write().0 += 1);
     let_run();

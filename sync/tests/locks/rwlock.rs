@@ -1,4 +1,4 @@
-//! The promises of the read-write lock to each who locks it, by name. Who goes in when is in `rwlock_turns.rs`, what one guard may
+//! The promises of the read-write lock to each locker, by name. The order of entry is in `rwlock_turns.rs`, what one guard may
 //! become in `rwlock_upgrades.rs`, all of it under races in `rwlock_races.rs`.
 
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! The promises of the read-write lock under races: nobody is lost, nobody starves, nothing is counted twice.
+//! The promises of the read-write lock under races: no waiter is lost, none starves, nothing is counted twice.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ impl Watched {
         })
     }
 
-    /// By who reads: no writer is in, and none comes.
+    /// Checks as a reader: no writer is in, and none comes.
     fn see(&self, value: &(u64, u64)) {
         self.readers.fetch_add(1, Ordering::SeqCst);
         let before = *value;
@@ -39,7 +39,7 @@ impl Watched {
         self.readers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// By who writes: nobody else is in.
+    /// Checks as the writer: no other task is in.
     fn change(&self, value: &mut (u64, u64)) {
         assert_eq!(self.writers.fetch_add(1, Ordering::SeqCst), 0, "two writers");
         value.0 += 1;
@@ -308,7 +308,7 @@ fn stream(watched: &Arc<Watched>, stop: &Arc<AtomicBool>, turn: fn(&Watched)) ->
         .collect()
 }
 
-/// Many who wait with one deadline, at which the holder leaves: `rounds` times `count` of them.
+/// Many waiters with one deadline, at which the holder leaves: `rounds` times `count` of them.
 fn leave_at_the_deadline(
     watched: &Arc<Watched>,
     rounds: u64,

@@ -1,4 +1,4 @@
-//! Who goes into the read-write lock when several want to, also when a guard is unlocked for others, or for a while.
+//! The order of entry into the read-write lock, also when a guard is unlocked for others, or for a while.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -203,7 +203,7 @@ fn writers_first_they_go_before_all_readers_which_then_enter_together() {
     );
 }
 
-/// Who goes in, and in which order, after a writer under which a writer, 40 readers and another writer came to wait;
+/// The order of entry after a writer under which a writer, 40 readers and another writer came to wait;
 /// a late reader comes when the first of them is in.
 fn order_after_a_writer(lock: RwLock<()>) -> Vec<&'static str> {
     const READERS: usize = 40;

@@ -118,7 +118,7 @@ fn a_sender_that_goes_to_sleep_hears_of_the_end_of_the_receivers() {
     }
 }
 
-/// Hunts: a message that is sent beside the end of the receivers, and stays where nobody takes it or drops it.
+/// Hunts: a message that is sent beside the end of the receivers, and is neither received nor dropped.
 #[test]
 fn a_message_beside_the_end_of_the_receivers_is_dropped_or_comes_back() {
     for capacity in [Some(1), None] {
@@ -152,8 +152,8 @@ fn both_ends_go_at_once() {
     });
 }
 
-/// Hunts: an end that a future holds up, which has a message and may give it back, and of which nobody tells the next one when it
-/// comes: neither who closes nor the future.
+/// Hunts: an end that a future delays, since it has a message that it may give back, and that wakes no sleeper when it
+/// comes.
 #[test]
 fn an_end_that_a_future_holds_up_is_told_when_it_comes() {
     for keeps in [false, true] {

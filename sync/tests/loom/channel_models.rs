@@ -23,7 +23,7 @@ fn a_receiver_sleeps_only_while_there_is_nothing() {
     });
 }
 
-/// Hunts: a message that is given to a receiver whose time has run out, or to nobody.
+/// Hunts: a message that is given to a receiver whose time has run out, or that is lost.
 #[test]
 fn a_message_that_comes_with_the_deadline_is_received_or_stays() {
     check_bounded(3, || {

@@ -50,7 +50,7 @@ fn send_when_ready(sender: &Sender<u32>, message: u32) -> bool {
     }
 }
 
-/// Hunts: a message that comes as somebody begins to watch for it, and of which nobody tells.
+/// Hunts: a message that comes as a watch begins and does not wake the watcher.
 #[test]
 fn a_watcher_is_notified_of_a_message() {
     check_bounded(3, || {
@@ -72,7 +72,7 @@ fn a_watcher_is_notified_of_a_waiting_sender() {
     });
 }
 
-/// Hunts: room that comes free as somebody begins to watch for it, and of which nobody tells.
+/// Hunts: room that comes free as a watch begins and does not wake the watcher.
 #[test]
 fn a_watcher_is_notified_of_room() {
     check_bounded(3, || {
@@ -95,7 +95,7 @@ fn a_watcher_is_notified_of_a_waiting_receiver() {
     });
 }
 
-/// Hunts: an end of which those are not told who watch.
+/// Hunts: an end that does not wake the watchers.
 #[test]
 fn a_watcher_is_notified_of_the_end() {
     check_bounded(3, || {

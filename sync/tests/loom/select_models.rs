@@ -160,7 +160,7 @@ fn a_receiver_gets_the_message_of_the_slot_while_a_select_waits_for_it() {
     });
 }
 
-/// Hunts: room that comes free after the end of the receivers, and is given to a sender whose message nobody will take.
+/// Hunts: room that comes free after the end of the receivers, and is given to a sender whose message will not be received.
 #[test]
 fn room_that_is_given_up_at_the_end_of_the_receivers_leaves_each_sender_its_message() {
     check_bounded(3, || {

@@ -136,7 +136,7 @@ fn locks() {
     });
 }
 
-/// What is locked by somebody who has gone, for ever.
+/// Locks whose holder has gone, for ever.
 fn locked<T: Send + 'static>(lock: T, forget: fn(&T)) -> T {
     thread::spawn(move || {
         forget(&lock);

@@ -292,7 +292,7 @@ fn send_parcel(sender: &Sender<Parcel>, parcel: Parcel, by_select: bool) {
     }
 }
 
-/// As [`send_parcel`], for who receives.
+/// Receives as [`send_parcel`] sends.
 fn receive_parcel(receiver: &Receiver<Parcel>, by_select: bool) -> Parcel {
     let mut select = Select::new();
     select.recv(receiver);
@@ -309,7 +309,7 @@ fn receive_parcel(receiver: &Receiver<Parcel>, by_select: bool) -> Parcel {
 fn channels_travel_by_select() {
     anywhere(|other| {
         let by_select = KINDS.map(|kind| (kind, true)).into_iter();
-        // Two who only look do not meet.
+        // Two sides that only look do not meet.
         for (kind, by_select) in by_select.chain(KEEPING.map(|kind| (kind, false))) {
             let (mut sender, mut receiver) = make(kind);
             let sending = other.runs(move || {

@@ -20,7 +20,7 @@ fn fill(sender: &Sender<()>, count: usize) {
     (0..count).for_each(|_| sender.send(()).unwrap());
 }
 
-/// Waits for a message, or for somebody who waits to send one, and leaves it there.
+/// Waits for a message or a waiting sender, and leaves the message there.
 fn until_ready(receiver: &Receiver<()>) {
     let mut select = Select::new();
     select.recv(receiver);
@@ -223,7 +223,7 @@ fn senders_that_wait_at_several_rendezvous_are_met_in_turn() {
         });
         let mut hits = [0; 3];
         for _ in 0..3 * EACH {
-            // Somebody waits at each: who comes back from another thread takes as long as a hundred rounds with those here.
+            // A task waits at each: a wake from another thread takes as long as a hundred rounds here.
             channels.iter().for_each(|(_, receiver)| until_ready(receiver));
             select! {
                 recv(channels[0].1) -> _ => hits[0] += 1,
@@ -327,7 +327,7 @@ fn no_kind_of_channel_starves_beside_the_others() {
             });
             let (mut hits, receivers) = ([0; 3], [r1, r2, r3]);
             (0..ROUNDS).for_each(|round| {
-                // Every other time somebody waits there. Sides that keep step always find room, and a message, elsewhere.
+                // Every other time a task waits there. Sides that keep step always find room, and a message, elsewhere.
                 round.is_multiple_of(2).then(|| until_ready(&receivers[2]));
                 hits[receive_one(&receivers, by_select)] += 1;
             });

@@ -181,7 +181,7 @@ fn a_task_that_joins_itself_panics() {
     });
 }
 
-/// Tasks that end at the moment at which another arm is ready, and the time is over: nothing is lost, nobody hangs.
+/// Tasks that end at the moment at which another arm is ready, and the time is over: nothing is lost, no task hangs.
 fn ends_at_once(rounds: usize) {
     let event = Arc::new(AutoResetEvent::new(false));
     for round in 0..rounds {

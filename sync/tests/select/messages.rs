@@ -172,7 +172,7 @@ fn a_receiver_is_cancelled_while_its_partner_makes_the_message() {
             receiving.task().cancel();
             until_asleep();
             go.send(()).unwrap();
-            // Whoever is there now has it: the cancelled one, which was promised it, or the one who comes next.
+            // One receiver has it: the cancelled one, which was promised it, or the next.
             while !making.is_finished() {
                 let _ = kept.recv_timeout(ms(1)).map(crate::channels::Value::receive);
             }
@@ -195,7 +195,7 @@ fn give_up(sender: &Sender<i32>, stop: &Receiver<()>) {
     }
 }
 
-/// Runs `promise` with a receiver that somebody faces who gives up each time.
+/// Runs `promise` with a receiver whose partner gives up each time.
 fn facing_a_partner_that_gives_up(promise: impl Fn(&Receiver<i32>) + Send + Sync) {
     anywhere(|other| {
         let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());

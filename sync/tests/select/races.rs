@@ -396,7 +396,7 @@ fn selects_that_are_cancelled_as_they_are_met_lose_nothing() {
                 until(|| tally.received() > so_far + 10);
                 sending[1 - round % 2].task().cancel();
                 sending.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
-                // All that was sent comes out, though nobody is left who could be woken for it later.
+                // All that was sent comes out, though no waiter is left to wake for it later.
                 until(|| r1.is_empty() && r2.is_empty());
                 receiving.iter().for_each(|task| task.task().cancel());
                 receiving.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));

@@ -239,7 +239,7 @@ fn many_wait_for_an_end_without_a_result() {
                 });
                 until(|| before_its_start || begun.load(SeqCst));
                 held.cancel();
-                // The result is nobody's any more.
+                // The result has no owner any more.
                 drop(held);
                 waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
                 assert!(ended.cancelled_timeout(Duration::ZERO));

@@ -1,4 +1,4 @@
-//! Futures whose wakers run code of their own while somebody wakes many.
+//! Futures whose wakers run code of their own while many are woken.
 
 use std::future::Future;
 use std::mem::ManuallyDrop;
