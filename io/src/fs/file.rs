@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::fs::{FileTimes, Metadata, Permissions, TryLockError};
 use std::io;
 use std::process::Stdio;
@@ -61,18 +60,11 @@ use crate::waiting::stream_file::StreamFile;
 /// # fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
-pub struct File(pub(crate) Open);
-
-/// What a file of ours is made of.
-pub(crate) struct Open(StreamFile<std::fs::File>);
+pub struct File(pub(crate) StreamFile<std::fs::File>);
 
 impl File {
     pub(super) fn std(&self) -> &std::fs::File {
         self.0.expose()
-    }
-
-    pub(crate) fn stream_file(&self) -> &StreamFile<std::fs::File> {
-        &self.0.0
     }
 
     /// Waits until all data and metadata are on the disk.
@@ -137,7 +129,7 @@ impl File {
     /// When the process has no descriptor left.
     pub fn try_clone(&self) -> io::Result<File> {
         let clone = self.std().try_clone()?;
-        Ok(File(Open(self.0.0.with_clone(clone))))
+        Ok(File(self.0.with_clone(clone)))
     }
 
     /// Changes the permissions of the file.
@@ -247,29 +239,9 @@ impl File {
     }
 }
 
-impl Wraps<std::fs::File> for Open {
-    fn adopt(inner: std::fs::File) -> Open {
-        Open(StreamFile::new(inner))
-    }
-
-    fn into_std(self) -> std::fs::File {
-        self.0.into_inner()
-    }
-
-    fn expose(&self) -> &std::fs::File {
-        self.0.inner()
-    }
-}
-
 impl From<File> for Stdio {
     /// For a child that reads from the file or writes to it.
     fn from(file: File) -> Stdio {
         std::fs::File::from(file).into()
-    }
-}
-
-impl fmt::Debug for Open {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.expose().fmt(f)
     }
 }

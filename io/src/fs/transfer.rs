@@ -13,7 +13,7 @@ use crate::waiting::convert::{reads_by_reference, writes_by_reference};
 
 impl FileExt for File {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        match self.stream_file().read_in_place(&mut [IoSliceMut::new(buf)], Place::Offset(offset)) {
+        match self.0.read_in_place(&mut [IoSliceMut::new(buf)], Place::Offset(offset)) {
             Some(outcome) => outcome,
             None => unblock(|| self.std().read_at(buf, offset)),
         }
@@ -31,25 +31,25 @@ impl FileExt for File {
 
 impl Read for &File {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.stream_file().read(&mut [IoSliceMut::new(buf)])
+        self.0.read(&mut [IoSliceMut::new(buf)])
     }
 
     fn read_vectored(&mut self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.stream_file().read(bufs)
+        self.0.read(bufs)
     }
 
     /// Once on the pool for all of it, with what is in the file as a hint.
     fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        match self.stream_file().is_endless() {
+        match self.0.is_endless() {
             true => Pieces(self).read_to_end(buf),
-            false => self.stream_file().at_position(|| self.std().read_to_end(buf)),
+            false => self.0.at_position(|| self.std().read_to_end(buf)),
         }
     }
 
     fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        match self.stream_file().is_endless() {
+        match self.0.is_endless() {
             true => Pieces(self).read_to_string(buf),
-            false => self.stream_file().at_position(|| self.std().read_to_string(buf)),
+            false => self.0.at_position(|| self.std().read_to_string(buf)),
         }
     }
 }
@@ -65,11 +65,11 @@ impl Read for Pieces<'_> {
 
 impl Write for &File {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
-        self.stream_file().write(&[IoSlice::new(buf)])
+        self.0.write(&[IoSlice::new(buf)])
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.stream_file().write(bufs)
+        self.0.write(bufs)
     }
 
     /// Nothing: what was written has gone to the system.
@@ -81,9 +81,9 @@ impl Write for &File {
 impl Seek for &File {
     /// In place, where it needs no disk.
     fn seek(&mut self, pos: SeekFrom) -> io::Result<u64> {
-        match (pos, self.stream_file().is_busy()) {
+        match (pos, self.0.is_busy()) {
             (SeekFrom::Start(_) | SeekFrom::Current(_), false) => self.std().seek(pos),
-            _ => self.stream_file().at_position(|| self.std().seek(pos)),
+            _ => self.0.at_position(|| self.std().seek(pos)),
         }
     }
 }

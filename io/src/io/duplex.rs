@@ -100,7 +100,7 @@ impl DuplexStream {
     ///
     /// `InvalidInput` if the timeout is zero.
     pub fn set_read_timeout(&self, dur: Option<Duration>) -> io::Result<()> {
-        set(self.timeouts.read(), dur)
+        set(self.timeouts.of(Direction::Read), dur)
     }
 
     /// Sets how long a write waits for room; otherwise as
@@ -110,7 +110,7 @@ impl DuplexStream {
     ///
     /// `InvalidInput` if the timeout is zero.
     pub fn set_write_timeout(&self, dur: Option<Duration>) -> io::Result<()> {
-        set(self.timeouts.write(), dur)
+        set(self.timeouts.of(Direction::Write), dur)
     }
 
     /// Returns the read timeout.
@@ -119,7 +119,7 @@ impl DuplexStream {
     ///
     /// None; the type is that of a socket.
     pub fn read_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.timeouts.read().get())
+        Ok(self.timeouts.of(Direction::Read).get())
     }
 
     /// Returns the write timeout.
@@ -128,12 +128,12 @@ impl DuplexStream {
     ///
     /// None; the type is that of a socket.
     pub fn write_timeout(&self) -> io::Result<Option<Duration>> {
-        Ok(self.timeouts.write().get())
+        Ok(self.timeouts.of(Direction::Write).get())
     }
 }
 
-deadline_methods!(read DuplexStream: stream => stream.timeouts.read());
-deadline_methods!(write DuplexStream: stream => stream.timeouts.write());
+deadline_methods!(read DuplexStream: stream => stream.timeouts.of(Direction::Read));
+deadline_methods!(write DuplexStream: stream => stream.timeouts.of(Direction::Write));
 
 fn set(timeout: &Timeout, dur: Option<Duration>) -> io::Result<()> {
     if dur.is_some_and(|dur| dur.is_zero()) {
@@ -179,7 +179,7 @@ impl DuplexStream {
 impl Read for &DuplexStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let room = buf.len();
-        self.incoming.run(Direction::Read, self.timeouts.read(), |state| {
+        self.incoming.run(Direction::Read, self.timeouts.of(Direction::Read), |state| {
             state.take(room, |at, bytes| buf[at..][..bytes.len()].copy_from_slice(bytes))
         })
     }
@@ -188,7 +188,8 @@ impl Read for &DuplexStream {
 impl Write for &DuplexStream {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         let capacity = self.outgoing.capacity;
-        self.outgoing.run(Direction::Write, self.timeouts.write(), |state| state.put(buf, capacity))
+        self.outgoing
+            .run(Direction::Write, self.timeouts.of(Direction::Write), |state| state.put(buf, capacity))
     }
 
     fn flush(&mut self) -> io::Result<()> {

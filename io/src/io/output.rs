@@ -198,7 +198,7 @@ impl<S: OutputKind> OutputStream<S> {
     /// Returns true if it is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        S::output().file.inner().is_terminal()
+        S::output().file.fd().is_terminal()
     }
 }
 

@@ -15,8 +15,7 @@ use crate::sys;
 use crate::sys::Direction;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::sys::file::Uninit;
-use crate::sys::file::{Nature, nature};
-use crate::sys::pipe::{self as call, Nowait};
+use crate::sys::file::{self, Nature, Place, Room, nature};
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{Wraps, reads, writes};
 use crate::waiting::descriptor::Descriptor;
@@ -148,7 +147,9 @@ impl<S: AsFd> PipeEnd<S> {
     {
         let clone = S::from(self.expose().as_fd().try_clone_to_owned()?);
         Ok(match self {
-            PipeEnd::Pipe(pipe) => PipeEnd::Pipe(pipe.with_clone(clone)),
+            PipeEnd::Pipe(pipe) => {
+                PipeEnd::Pipe(Pipe { io: pipe.io.with_clone(clone), shared: Arc::clone(&pipe.shared) })
+            }
             PipeEnd::File(file) => PipeEnd::File(file.with_clone(clone)),
         })
     }
@@ -169,7 +170,7 @@ impl<S: AsFd> PipeEnd<S> {
         match self {
             PipeEnd::Pipe(pipe) => {
                 let is_empty = sys::is_empty(bufs.iter().map(|buf| buf.len()));
-                pipe.run(Direction::Read, is_empty, |fd, nowait| call::read(fd, bufs, nowait))
+                pipe.run(Direction::Read, is_empty, |fd, by_mode| read(fd, bufs, by_mode))
             }
             PipeEnd::File(file) => file.read(bufs),
         }
@@ -183,7 +184,7 @@ impl<S: AsFd> PipeEnd<S> {
         match self {
             PipeEnd::Pipe(pipe) => {
                 let is_empty = sys::is_empty(bufs.iter().map(|buf| buf.len()));
-                pipe.run(Direction::Write, is_empty, |fd, nowait| call::write(fd, bufs, nowait))
+                pipe.run(Direction::Write, is_empty, |fd, by_mode| write(fd, bufs, by_mode))
             }
             PipeEnd::File(file) => file.write(bufs),
         }
@@ -199,9 +200,7 @@ impl<S: AsFd> PipeEnd<S> {
         buf: &mut [std::mem::MaybeUninit<u8>],
     ) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => {
-                pipe.attempt(&mut |fd, nowait| call::read(fd, &mut Uninit::new(buf), nowait))
-            }
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, by_mode| read(fd, &mut Uninit::new(buf), by_mode)),
             PipeEnd::File(file) => {
                 let mut piece = [0; PIECE];
                 let n = file.try_read(&mut [IoSliceMut::new(&mut piece[..buf.len().min(PIECE)])])?.value();
@@ -214,14 +213,14 @@ impl<S: AsFd> PipeEnd<S> {
     #[cfg(feature = "futures-io")]
     pub(crate) fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::read(fd, bufs, nowait)),
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, by_mode| read(fd, bufs, by_mode)),
             PipeEnd::File(file) => file.try_read(bufs),
         }
     }
 
     pub(crate) fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
         match self {
-            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, nowait| call::write(fd, bufs, nowait)),
+            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, by_mode| write(fd, bufs, by_mode)),
             PipeEnd::File(file) => file.try_write(bufs),
         }
     }
@@ -239,7 +238,7 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     fn adopt(inner: S) -> PipeEnd<S> {
         let nature = nature(inner.as_fd());
         if matches!(nature, Nature::Disk | Nature::Other) {
-            return PipeEnd::File(StreamFile::new(inner));
+            return PipeEnd::File(StreamFile::adopt(inner));
         }
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
         let io = Descriptor::new(inner, nonblocking);
@@ -250,14 +249,14 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     fn into_std(self) -> S {
         match self {
             PipeEnd::Pipe(pipe) => pipe.into_std(),
-            PipeEnd::File(file) => file.into_inner(),
+            PipeEnd::File(file) => file.into_std(),
         }
     }
 
     fn expose(&self) -> &S {
         match self {
             PipeEnd::Pipe(pipe) => pipe.io.inner(),
-            PipeEnd::File(file) => file.inner(),
+            PipeEnd::File(file) => file.expose(),
         }
     }
 }
@@ -284,68 +283,45 @@ struct Shared {
 }
 
 impl<S: AsFd> Pipe<S> {
-    fn with_clone(&self, clone: S) -> Pipe<S> {
-        Pipe { io: self.io.with_clone(clone), shared: Arc::clone(&self.shared) }
-    }
-
     /// Runs a transfer until it moves something, unless there is nothing to be moved, and waits in between.
     fn run(
         &self,
         direction: Direction,
         is_empty: bool,
-        mut transfer: impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
+        mut transfer: impl FnMut(BorrowedFd<'_>, bool) -> io::Result<usize>,
     ) -> io::Result<usize> {
-        let call = || self.attempt(&mut transfer);
+        let (left, call) = (|| self.shared.limit.left(), || self.attempt(&mut transfer));
         match is_empty {
-            true => self.io.run_empty(direction, || self.shared.limit.left(), call),
-            false => self.wait_for(direction, call),
+            true => self.io.run_empty(direction, left, call),
+            false => self.io.run(direction, left, call),
         }
     }
 
-    /// Runs a call that does not wait, whatever the mode, until it does not say `WouldBlock`, and
-    /// waits in between.
-    pub(crate) fn wait_for<T>(
-        &self,
-        direction: Direction,
-        call: impl FnMut() -> io::Result<Attempt<T>>,
-    ) -> io::Result<T> {
-        self.io.run(direction, || self.shared.limit.left(), call)
-    }
-
-    /// One transfer that does not wait.
+    /// Makes one transfer that does not wait: by the flag, or by the mode where the flag is unknown.
+    ///
+    /// The mode is set before each call, and the handle that leaves for std restores it. It is not
+    /// lent for one call: a handle that was made separately would lose it in the midst of its own.
     fn attempt(
         &self,
-        transfer: &mut impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
+        transfer: &mut impl FnMut(BorrowedFd<'_>, bool) -> io::Result<usize>,
     ) -> io::Result<Attempt<usize>> {
+        let fd = self.io.fd();
         if !self.is_by_mode() {
-            match transfer(self.io.fd(), Nowait::BEST) {
+            match transfer(fd, false) {
                 // Relaxed: see `is_by_mode`.
-                Err(error) if call::is_flag_unknown(&error) => {
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOSYS)) => {
                     self.shared.by_mode.store(true, Ordering::Relaxed)
                 }
                 outcome => return outcome.map(Attempt::Done),
             }
         }
-        self.attempt_by_mode(transfer).map(Attempt::Done)
-    }
-
-    /// Makes a transfer without the flag.
-    ///
-    /// The mode is set before each call, and the handle that leaves for std restores it. It is not
-    /// lent for one call: a handle that was made separately would lose it in the midst of its own.
-    #[cold]
-    fn attempt_by_mode(
-        &self,
-        transfer: &mut impl FnMut(BorrowedFd<'_>, Nowait) -> io::Result<usize>,
-    ) -> io::Result<usize> {
-        let fd = self.io.fd();
         SockRef::from(&fd).set_nonblocking(true)?;
-        transfer(fd, Nowait::Mode)
+        transfer(fd, true).map(Attempt::Done)
     }
 
     fn is_by_mode(&self) -> bool {
         // Relaxed: a call that misses that it was set finds out by itself.
-        Nowait::BEST == Nowait::Mode || self.shared.by_mode.load(Ordering::Relaxed)
+        self.shared.by_mode.load(Ordering::Relaxed)
     }
 
     fn into_std(self) -> S {
@@ -354,5 +330,23 @@ impl<S: AsFd> Pipe<S> {
             let _ = SockRef::from(self.io.inner()).set_nonblocking(self.io.is_nonblocking());
         }
         self.io.into_inner()
+    }
+}
+
+/// Reads what is there: by the mode of the descriptor, or by the flag of Linux, `RWF_NOWAIT`.
+///
+/// Pipes know the flag since Linux 6.4. They are no sockets, so `MSG_DONTWAIT` is not for them.
+fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized), by_mode: bool) -> io::Result<usize> {
+    match by_mode {
+        true => file::read(fd, room),
+        false => file::read_nowait(fd, room, Place::Position),
+    }
+}
+
+/// Writes from several buffers in turn what there is room for, as [`read`] reads.
+fn write(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>], by_mode: bool) -> io::Result<usize> {
+    match by_mode {
+        true => file::write(fd, bufs),
+        false => file::write_nowait(fd, bufs),
     }
 }

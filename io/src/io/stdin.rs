@@ -153,7 +153,7 @@ impl Stdin {
     /// Returns true if it is a terminal.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        INPUT.channel.inner().is_terminal()
+        INPUT.channel.fd().is_terminal()
     }
 }
 

@@ -20,23 +20,25 @@ macro_rules! handle_methods {
                 self.0.try_clone().map($ours)
             }
 
-            $crate::waiting::convert::forward! { self => self.0;
-                /// Sets how long a read waits for data; `None`, the default, is for ever. A read
-                /// that has waited that long fails with `WouldBlock`, as in std on every Unix. A
-                /// read that waits already keeps the timeout that it started with.
-                ///
-                /// # Errors
-                ///
-                /// `InvalidInput` if the timeout is zero.
-                fn set_read_timeout(timeout: Option<std::time::Duration>) -> std::io::Result<()>;
+            /// Sets how long a read waits for data; `None`, the default, is for ever. A read
+            /// that has waited that long fails with `WouldBlock`, as in std on every Unix. A
+            /// read that waits already keeps the timeout that it started with.
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` if the timeout is zero.
+            pub fn set_read_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.0.set_timeout($crate::sys::Direction::Read, timeout)
+            }
 
-                /// Sets how long a write waits for room; otherwise as
-                /// [`set_read_timeout`](Self::set_read_timeout).
-                ///
-                /// # Errors
-                ///
-                /// `InvalidInput` if the timeout is zero.
-                fn set_write_timeout(timeout: Option<std::time::Duration>) -> std::io::Result<()>;
+            /// Sets how long a write waits for room; otherwise as
+            /// [`set_read_timeout`](Self::set_read_timeout).
+            ///
+            /// # Errors
+            ///
+            /// `InvalidInput` if the timeout is zero.
+            pub fn set_write_timeout(&self, timeout: Option<std::time::Duration>) -> std::io::Result<()> {
+                self.0.set_timeout($crate::sys::Direction::Write, timeout)
             }
 
             /// Returns the read timeout, as it was set.
@@ -45,7 +47,7 @@ macro_rules! handle_methods {
             ///
             /// None; the type is std's.
             pub fn read_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
-                Ok(self.0.read_timeout())
+                Ok(self.0.timeout($crate::sys::Direction::Read))
             }
 
             /// Returns the write timeout, as it was set.
@@ -54,7 +56,7 @@ macro_rules! handle_methods {
             ///
             /// None; the type is std's.
             pub fn write_timeout(&self) -> std::io::Result<Option<std::time::Duration>> {
-                Ok(self.0.write_timeout())
+                Ok(self.0.timeout($crate::sys::Direction::Write))
             }
 
             /// Takes the pending error of the socket away (`SO_ERROR`).
@@ -81,8 +83,8 @@ macro_rules! handle_methods {
             }
         }
 
-        $crate::waiting::timeouts::deadline_methods!(read $ours: it => it.0.timeouts().read());
-        $crate::waiting::timeouts::deadline_methods!(write $ours: it => it.0.timeouts().write());
+        $crate::waiting::timeouts::deadline_methods!(read $ours: it => it.0.timeouts().of($crate::sys::Direction::Read));
+        $crate::waiting::timeouts::deadline_methods!(write $ours: it => it.0.timeouts().of($crate::sys::Direction::Write));
         $crate::net::options::buffer_methods!($ours);
     };
 }

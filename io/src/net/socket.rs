@@ -72,31 +72,33 @@ impl Kind for std::os::unix::net::UnixDatagram {
 impl<S: Kind> Socket<S> {
     /// Takes a socket that is new, so that it has no timeouts and is not to be non-blocking.
     pub(crate) fn fresh(inner: S) -> Socket<S> {
-        Socket::new(inner, S::SHORT_READ_DRAINS, S::WRITERS_HEAR_OF_SHUTDOWN, OnceLock::new())
+        Socket::new(inner, S::SHORT_READ_DRAINS, S::WRITERS_HEAR_OF_SHUTDOWN)
     }
 
     /// Takes a socket whose descriptor, or whose listener's, other code may have had, with the
     /// timeouts that it has.
     pub(crate) fn seen(inner: S) -> Socket<S> {
         let option = SockRef::from(&inner);
-        let timeout = |of: io::Result<Option<Duration>>| of.unwrap_or(None);
-        let timeouts = match (timeout(option.read_timeout()), timeout(option.write_timeout())) {
-            (None, None) => OnceLock::new(),
-            (read, write) => Arc::new(Timeouts::new(read, write)).into(),
-        };
+        let timeouts = [(Direction::Read, option.read_timeout()), (Direction::Write, option.write_timeout())];
         // A type of std's is no proof: a descriptor that becomes one may keep messages apart, of
         // which a read gives one at a time, and may be of the Unix family, where protocols have no
         // numbers.
         let protocol = option.protocol().unwrap_or(None);
         let drains = S::SHORT_READ_DRAINS && matches!(protocol, Some(Protocol::TCP | Protocol::MPTCP));
         let hears = S::WRITERS_HEAR_OF_SHUTDOWN && protocol.is_some();
-        Socket::new(inner, drains, hears, timeouts)
+        let socket = Socket::new(inner, drains, hears);
+        for (direction, timeout) in timeouts {
+            if let Ok(Some(timeout)) = timeout {
+                socket.timeouts().of(direction).set(Some(timeout));
+            }
+        }
+        socket
     }
 
-    fn new(inner: S, short_reads_drain: bool, hears: bool, timeouts: OnceLock<Arc<Timeouts>>) -> Socket<S> {
+    fn new(inner: S, short_reads_drain: bool, hears: bool) -> Socket<S> {
         let io = Descriptor::new(inner, false).short_reads_drain(short_reads_drain);
         io.recheck_writes(!hears);
-        Socket { io, timeouts }
+        Socket { io, timeouts: OnceLock::new() }
     }
 
     /// The std value, for everything that neither waits nor changes hands.
@@ -122,38 +124,14 @@ impl<S: Kind> Socket<S> {
         self.timeouts.get_or_init(Arc::default)
     }
 
-    /// Returns the timeouts if one was ever set.
+    pub(crate) fn timeout(&self, direction: Direction) -> Option<Duration> {
+        self.timeouts.get()?.of(direction).get()
+    }
+
+    /// Returns how long a transfer that begins to wait now may do so.
     #[inline]
-    fn present_timeouts(&self) -> Option<&Timeouts> {
-        Some(self.timeouts.get()?)
-    }
-
-    /// Returns the timeouts in order to set one. Nothing is to be done to remove one while none was set.
-    fn timeouts_for(&self, timeout: Option<Duration>) -> Option<&Timeouts> {
-        match timeout {
-            Some(_) => Some(self.timeouts()),
-            None => self.present_timeouts(),
-        }
-    }
-
-    pub(crate) fn read_timeout(&self) -> Option<Duration> {
-        self.present_timeouts()?.read().get()
-    }
-
-    pub(crate) fn write_timeout(&self) -> Option<Duration> {
-        self.present_timeouts()?.write().get()
-    }
-
-    /// Returns how long a read that begins to wait now may do so.
-    #[inline]
-    pub(crate) fn read_left(&self) -> Option<Duration> {
-        self.present_timeouts()?.read().left()
-    }
-
-    /// Returns how long a write that begins to wait now may do so.
-    #[inline]
-    pub(crate) fn write_left(&self) -> Option<Duration> {
-        self.present_timeouts()?.write().left()
+    pub(crate) fn left(&self, direction: Direction) -> Option<Duration> {
+        self.timeouts.get()?.of(direction).left()
     }
 
     pub(crate) fn try_clone(&self) -> io::Result<Socket<S>>
@@ -164,18 +142,15 @@ impl<S: Kind> Socket<S> {
         Ok(Socket { io: self.io.with_clone(clone), timeouts: Arc::clone(self.timeouts()).into() })
     }
 
-    pub(crate) fn set_read_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.option().set_read_timeout(for_kernel(timeout)?)?;
-        if let Some(timeouts) = self.timeouts_for(timeout) {
-            timeouts.read().set(timeout);
+    pub(crate) fn set_timeout(&self, direction: Direction, timeout: Option<Duration>) -> io::Result<()> {
+        let of_kernel = for_kernel(timeout)?;
+        match direction {
+            Direction::Read => self.option().set_read_timeout(of_kernel)?,
+            Direction::Write => self.option().set_write_timeout(of_kernel)?,
         }
-        Ok(())
-    }
-
-    pub(crate) fn set_write_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
-        self.option().set_write_timeout(for_kernel(timeout)?)?;
-        if let Some(timeouts) = self.timeouts_for(timeout) {
-            timeouts.write().set(timeout);
+        // Nothing is to be done to remove a timeout while none was set.
+        if timeout.is_some() || self.timeouts.get().is_some() {
+            self.timeouts().of(direction).set(timeout);
         }
         Ok(())
     }
@@ -189,13 +164,13 @@ impl<S: Kind> Socket<S> {
     /// Runs a call that brings something here; waits as long as a read may.
     #[inline]
     pub(crate) fn receive<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-        self.io.run(Direction::Read, || self.read_left(), call)
+        self.io.run(Direction::Read, || self.left(Direction::Read), call)
     }
 
     /// Runs a call that takes something away; waits as long as a write may.
     #[inline]
     pub(crate) fn dispatch<T>(&self, call: impl FnMut() -> io::Result<Attempt<T>>) -> io::Result<T> {
-        self.io.run(Direction::Write, || self.write_left(), call)
+        self.io.run(Direction::Write, || self.left(Direction::Write), call)
     }
 }
 
@@ -227,7 +202,7 @@ impl<S: Kind> Socket<S> {
         let call = || sys::send(self.fd(), buf).map(|n| Attempt::written(n, buf.len()));
         match buf.is_empty() {
             // It may fail all the same.
-            true => self.io.run_empty(Direction::Write, || self.write_left(), call),
+            true => self.io.run_empty(Direction::Write, || self.left(Direction::Write), call),
             false => self.dispatch(call),
         }
     }

@@ -24,7 +24,6 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 mod datagram;
 mod direction;
 pub(crate) mod file;
-pub(crate) mod pipe;
 pub(crate) mod process;
 
 pub(crate) use self::direction::Direction;

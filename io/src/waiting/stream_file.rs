@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,6 +35,7 @@ use crate::sys;
 use crate::sys::Direction;
 use crate::sys::file::{self, Identity, Place};
 use crate::waiting::attempt::Attempt;
+use crate::waiting::convert::Wraps;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::second_pool::detached;
 use crate::waiting::timeouts::Timeout;
@@ -127,15 +129,6 @@ enum Look {
 }
 
 impl<S: AsFd> StreamFile<S> {
-    /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
-    pub(crate) fn new(inner: S) -> StreamFile<S> {
-        let file = StreamFile::patient(inner);
-        if file.is_endless {
-            file.io.set_nonblocking(SockRef::from(file.inner()).nonblocking().unwrap_or(false));
-        }
-        file
-    }
-
     /// Takes an open file that tasks wait for whatever its mode: a standard stream.
     pub(crate) fn patient(inner: S) -> StreamFile<S> {
         let nature = file::nature(inner.as_fd());
@@ -151,14 +144,6 @@ impl<S: AsFd> StreamFile<S> {
     pub(crate) fn with_clone(&self, clone: S) -> StreamFile<S> {
         let (io, shared) = (self.io.with_clone(clone), Arc::clone(&self.shared));
         StreamFile { io, is_endless: self.is_endless, shared }
-    }
-
-    pub(crate) fn inner(&self) -> &S {
-        self.io.inner()
-    }
-
-    pub(crate) fn into_inner(self) -> S {
-        self.io.into_inner()
     }
 
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
@@ -275,7 +260,7 @@ impl<S: AsFd> StreamFile<S> {
     ) -> Option<io::Result<usize>> {
         // Relaxed: see `Busy`.
         let is_busy = matches!(place, Place::Position) && self.is_busy();
-        let len = bufs.iter().map(|buf| buf.len()).fold(0, usize::saturating_add);
+        let len = sys::total(bufs.iter().map(|buf| buf.len()));
         if !wait::in_task() || is_busy || len > IN_PLACE_MAX || !self.shared.may_try() {
             return None;
         }
@@ -368,6 +353,31 @@ impl<S: AsFd> StreamFile<S> {
             true => Ok(Attempt::Done(Look::Ready)),
             false => Err(io::ErrorKind::WouldBlock.into()),
         }
+    }
+}
+
+impl<S: AsFd> Wraps<S> for StreamFile<S> {
+    /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
+    fn adopt(inner: S) -> StreamFile<S> {
+        let file = StreamFile::patient(inner);
+        if file.is_endless {
+            file.io.set_nonblocking(SockRef::from(file.expose()).nonblocking().unwrap_or(false));
+        }
+        file
+    }
+
+    fn into_std(self) -> S {
+        self.io.into_inner()
+    }
+
+    fn expose(&self) -> &S {
+        self.io.inner()
+    }
+}
+
+impl<S: AsFd + fmt::Debug> fmt::Debug for StreamFile<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.io.fmt(f)
     }
 }
 

@@ -9,20 +9,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::LazyLock;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
 
-use crate::primitive::{AtomicU64, Ordering};
-
-/// No timeout, no deadline.
-const NONE: u64 = 0;
-/// Makes an order-preserving unsigned number of a signed one, so that `NONE` is the farthest past.
-const SIGN: u64 = 1 << 63;
-
-/// What deadlines are told from; of no meaning itself.
-static EPOCH: LazyLock<Instant> = LazyLock::new(clock::now);
+use crate::sys::Direction;
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -32,92 +24,51 @@ pub(crate) struct Timeouts {
 }
 
 impl Timeouts {
-    pub(crate) fn new(read: Option<Duration>, write: Option<Duration>) -> Timeouts {
-        let timeouts = Timeouts::default();
-        timeouts.read.set(read);
-        timeouts.write.set(write);
-        timeouts
-    }
-
-    pub(crate) fn read(&self) -> &Timeout {
-        &self.read
-    }
-
-    pub(crate) fn write(&self) -> &Timeout {
-        &self.write
+    pub(crate) fn of(&self, direction: Direction) -> &Timeout {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
     }
 }
 
-/// One of the two.
+/// Limits of one direction.
 #[derive(Debug, Default)]
-pub(crate) struct Timeout {
-    /// In nanoseconds, at most some 584 years.
-    length: AtomicU64,
-    /// In nanoseconds from `EPOCH`, either way, at most some 292 years.
-    deadline: AtomicU64,
+pub(crate) struct Timeout(Mutex<Limits>);
+
+#[derive(Debug, Default)]
+struct Limits {
+    length: Option<Duration>,
+    deadline: Option<Instant>,
 }
 
 impl Timeout {
-    pub(crate) fn get(&self) -> Option<Duration> {
-        // Relaxed: the value is all there is to it.
-        match self.length.load(Ordering::Relaxed) {
-            NONE => None,
-            nanos => Some(Duration::from_nanos(nanos)),
-        }
+    fn limits(&self) -> MutexGuard<'_, Limits> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets it; a zero is taken for none, and the caller has refused it before.
+    pub(crate) fn get(&self) -> Option<Duration> {
+        self.limits().length
+    }
+
+    /// Sets the timeout. The caller has refused a zero before.
     pub(crate) fn set(&self, timeout: Option<Duration>) {
-        let nanos = timeout.map_or(NONE, |timeout| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX));
-        // Relaxed: see `get`.
-        self.length.store(nanos, Ordering::Relaxed);
+        self.limits().length = timeout;
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        // Relaxed: see `get`.
-        let nanos = match self.deadline.load(Ordering::Relaxed) {
-            NONE => return None,
-            nanos => (nanos ^ SIGN).cast_signed(),
-        };
-        let distance = Duration::from_nanos(nanos.unsigned_abs());
-        match nanos < 0 {
-            true => EPOCH.checked_sub(distance),
-            false => EPOCH.checked_add(distance),
-        }
+        self.limits().deadline
     }
 
     pub(crate) fn set_deadline(&self, deadline: Option<Instant>) {
-        let nanos = deadline.map_or(NONE, |deadline| from_epoch(deadline).cast_unsigned() ^ SIGN);
-        // Relaxed: see `get`.
-        self.deadline.store(nanos, Ordering::Relaxed);
+        self.limits().deadline = deadline;
     }
 
-    /// How long a wait that begins now may take.
-    #[inline]
+    /// Returns how long a wait that begins now may take.
     pub(crate) fn left(&self) -> Option<Duration> {
-        // Relaxed: see `get`.
-        match (self.length.load(Ordering::Relaxed), self.deadline.load(Ordering::Relaxed)) {
-            (NONE, NONE) => None,
-            _ => self.left_of_some(),
-        }
-    }
-
-    #[cold]
-    fn left_of_some(&self) -> Option<Duration> {
-        let left = self.deadline().map(|deadline| deadline.saturating_duration_since(clock::now()));
-        match (self.get(), left) {
-            (Some(timeout), Some(left)) => Some(timeout.min(left)),
-            (timeout, left) => timeout.or(left),
-        }
-    }
-}
-
-/// Nanoseconds from `EPOCH` to `at`; never the least number, which stands for none.
-fn from_epoch(at: Instant) -> i64 {
-    let nanos = |duration: Duration| i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX);
-    match at.checked_duration_since(*EPOCH) {
-        Some(after) => nanos(after),
-        None => -nanos(EPOCH.duration_since(at)),
+        let Limits { length, deadline } = *self.limits();
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
+        length.into_iter().chain(left).min()
     }
 }
 

@@ -4,7 +4,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use super::Socket;
+use super::{Direction, Socket};
 use crate::waiting::attempt::Attempt;
 
 fn connected() -> Socket<TcpStream> {
@@ -13,11 +13,11 @@ fn connected() -> Socket<TcpStream> {
 }
 
 #[test]
-fn who_has_no_timeout_keeps_no_place_for_one() {
+fn a_socket_without_timeouts_keeps_no_place_for_one() {
     let socket = connected();
-    assert_eq!((socket.read_timeout(), socket.write_timeout()), (None, None));
-    socket.set_read_timeout(None).unwrap();
-    socket.set_write_timeout(None).unwrap();
+    assert_eq!((socket.timeout(Direction::Read), socket.timeout(Direction::Write)), (None, None));
+    socket.set_timeout(Direction::Read, None).unwrap();
+    socket.set_timeout(Direction::Write, None).unwrap();
     assert!(socket.timeouts.get().is_none());
 }
 
@@ -25,11 +25,11 @@ fn who_has_no_timeout_keeps_no_place_for_one() {
 fn a_timeout_that_was_set_is_taken_away() {
     let socket = connected();
     let second = Some(Duration::from_secs(1));
-    socket.set_read_timeout(second).unwrap();
-    assert_eq!((socket.read_timeout(), socket.write_timeout()), (second, None));
-    socket.set_write_timeout(second).unwrap();
-    socket.set_read_timeout(None).unwrap();
-    assert_eq!((socket.read_timeout(), socket.write_timeout()), (None, second));
+    socket.set_timeout(Direction::Read, second).unwrap();
+    assert_eq!((socket.timeout(Direction::Read), socket.timeout(Direction::Write)), (second, None));
+    socket.set_timeout(Direction::Write, second).unwrap();
+    socket.set_timeout(Direction::Read, None).unwrap();
+    assert_eq!((socket.timeout(Direction::Read), socket.timeout(Direction::Write)), (None, second));
 }
 
 /// The mode does not say what a short read means.

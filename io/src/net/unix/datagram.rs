@@ -216,7 +216,7 @@ impl UnixDatagram {
     /// As [`send_to`](UnixDatagram::send_to).
     pub fn send_to_addr(&self, buf: &[u8], socket_addr: &SocketAddr) -> io::Result<usize> {
         let receiver = net::UnixDatagram::to_raw(socket_addr)?;
-        match self.send_unless_full(buf, &receiver, || self.0.write_left())? {
+        match self.send_unless_full(buf, &receiver, || self.0.left(Direction::Write))? {
             Some(sent) => Ok(sent),
             None => self.send_when_not_full(buf, &receiver),
         }
@@ -266,7 +266,7 @@ impl UnixDatagram {
     /// for the wait.
     #[cold]
     fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
-        let deadline = self.0.write_left().and_then(time::deadline);
+        let deadline = self.0.left(Direction::Write).and_then(time::deadline);
         let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         loop {
             let Some(probe) = Probe::of(receiver)? else {
