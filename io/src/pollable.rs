@@ -17,14 +17,12 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use fibra_runtime::clock;
 use fibra_runtime::time::deadline;
 use fibra_runtime::wait;
 
 use crate::reactor;
 use crate::sys;
 use crate::sys::Direction;
-use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 
 /// Makes any descriptor awaitable: that of a C library, an `eventfd`, a `timerfd`, a device.
@@ -201,15 +199,8 @@ impl<T: AsFd> Pollable<T> {
                 "this has another descriptor than the one that was made awaitable",
             ));
         }
-        let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
-        let look = || match sys::wait_for(self.io.fd(), direction, Some(clock::now()))? {
-            true => Ok(Attempt::Done(true)),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        };
-        match self.io.run(direction, left, look) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            outcome => outcome,
-        }
+        let ready = self.io.run_until(direction, deadline, || sys::look(self.io.fd(), direction))?;
+        Ok(ready.is_some())
     }
 }
 

@@ -10,13 +10,11 @@ use std::os::fd::OwnedFd;
 use std::process::{self, ExitStatus};
 use std::time::Instant;
 
-use fibra_runtime::clock;
 use fibra_runtime::wait;
 
 use super::reaper::reap;
 use crate::sys::Direction;
 use crate::sys::process::open_pidfd;
-use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::looks::look_until;
 
@@ -60,7 +58,9 @@ impl ChildHandle {
             return Ok(Some(status));
         }
         match self.parts() {
-            (child, Some(pidfd)) => wait_by_pidfd(child, pidfd, deadline),
+            (child, Some(pidfd)) => pidfd.run_until(Direction::Read, deadline, || {
+                child.try_wait()?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
+            }),
             (child, None) if !wait::in_task() && deadline.is_none() => child.wait().map(Some),
             (child, None) => look_until(deadline, || child.try_wait()),
         }
@@ -69,22 +69,6 @@ impl ChildHandle {
 
 /// Why a handle always has its child.
 const HELD: &str = "a child is held until its handle is dropped";
-
-fn wait_by_pidfd(
-    child: &mut process::Child,
-    pidfd: &Descriptor<OwnedFd>,
-    deadline: Option<Instant>,
-) -> io::Result<Option<ExitStatus>> {
-    let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
-    let look = || match child.try_wait()? {
-        Some(status) => Ok(Attempt::Done(Some(status))),
-        None => Err(io::ErrorKind::WouldBlock.into()),
-    };
-    match pidfd.run(Direction::Read, left, look) {
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-        outcome => outcome,
-    }
-}
 
 impl Drop for ChildHandle {
     fn drop(&mut self) {

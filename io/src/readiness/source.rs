@@ -138,12 +138,6 @@ impl Source {
         waiters.hand_out_to(by, edge, wakes);
     }
 
-    /// Notes an edge of all reactors, and hands out every waiter that it wakes.
-    fn edge_for_all(&self, edge: Edge, wakes: impl FnMut(RawWake)) {
-        self.readiness.edge(edge);
-        self.waiters.lock().hand_out(edge, wakes);
-    }
-
     /// Wakes all waiters of one direction, for a source that no reactor knows. The caller holds no lock.
     pub(crate) fn notify(&self, direction: Direction) {
         self.readiness.edge(Edge::new().ready(direction, true));
@@ -160,7 +154,8 @@ impl Source {
         let waiters = self.waiters.lock();
         self.store_set_id(SetId::ABANDONED);
         drop(waiters);
-        self.edge_for_all(Edge::ALL, wakes);
+        self.readiness.edge(Edge::ALL);
+        self.waiters.lock().hand_out(Edge::ALL, wakes);
     }
 
     /// True if a waiter must not sleep: there is something to try, or others may hear of the

@@ -129,6 +129,14 @@ pub(crate) fn stream_socket_nonblocking(domain: Domain, protocol: Option<Protoco
     }
 }
 
+/// Fails with `WouldBlock` unless the descriptor is ready or has an error to tell.
+pub(crate) fn look(fd: BorrowedFd<'_>, direction: Direction) -> io::Result<()> {
+    match wait_for(fd, direction, Some(clock::now()))? {
+        true => Ok(()),
+        false => Err(io::ErrorKind::WouldBlock.into()),
+    }
+}
+
 /// Blocks the thread until the descriptor is ready or has an error to tell. Returns false once the
 /// deadline is reached.
 pub(crate) fn wait_for(

@@ -86,6 +86,21 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
+    /// Runs a call that does not wait until it does not say `WouldBlock`, and waits in between.
+    /// Returns `None` once the deadline is reached.
+    pub(crate) fn run_until<T>(
+        &self,
+        direction: Direction,
+        deadline: Option<Instant>,
+        mut call: impl FnMut() -> io::Result<T>,
+    ) -> io::Result<Option<T>> {
+        let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
+        match self.run(direction, left, || call().map(Attempt::Done)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            outcome => outcome.map(Some),
+        }
+    }
+
     /// Runs a transfer of nothing, which needs neither data nor room: the call is made whatever is
     /// known of the descriptor.
     #[cold]

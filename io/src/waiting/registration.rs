@@ -55,8 +55,8 @@ impl Registered {
     #[cold]
     pub(crate) fn attach(&self, fd: RawFd, here: &Arc<Handle>) -> io::Result<Reliance> {
         let mut set = self.set();
-        set.forget_closed(fd);
-        if !set.has(here) {
+        set.cancel_where(fd, Handle::is_closed);
+        if set.handles().all(|handle| handle.id() != here.id()) {
             match here.register(fd, &self.source) {
                 Ok(registration) => set.add(registration),
                 // It is heard of elsewhere.
@@ -70,7 +70,7 @@ impl Registered {
             if is_left { SetId::at(here.id()) } else { set.set_id() }
         });
         if is_left {
-            set.keep_only(here, fd);
+            set.cancel_where(fd, |handle| handle.id() != here.id());
         }
         Ok(Reliance { set_id, woken_by: SetId::at(here.id()) })
     }
@@ -79,7 +79,7 @@ impl Registered {
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn attach_from_afar(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
         let mut set = self.set();
-        set.forget_closed(fd);
+        set.cancel_where(fd, Handle::is_closed);
         if set.is_empty()
             && let Some(other) = other.filter(|other| !other.is_closed())
         {
@@ -113,7 +113,7 @@ impl Registered {
     pub(crate) fn detach(&self, fd: RawFd) {
         // The owner is alone by now, and what it was handed came with its own synchronisation.
         if self.source.set_id() != SetId::NOWHERE {
-            self.set().cancel(fd);
+            self.set().cancel_where(fd, |_| true);
         }
     }
 

@@ -32,10 +32,6 @@ impl RegistrationSet {
         self.registrations.is_empty()
     }
 
-    pub(crate) fn has(&self, here: &Handle) -> bool {
-        self.handles().any(|handle| handle.id() == here.id())
-    }
-
     /// Returns the reactors of the set.
     pub(crate) fn handles(&self) -> impl Iterator<Item = &Arc<Handle>> {
         self.registrations.iter().map(Registration::handle)
@@ -67,22 +63,8 @@ impl RegistrationSet {
         self.shared.is_none() || self.lone >= LEAVE_AFTER
     }
 
-    /// Deregisters `fd` everywhere but with `here`.
-    pub(crate) fn keep_only(&mut self, here: &Handle, fd: RawFd) {
-        self.cancel_where(fd, |handle| handle.id() != here.id());
-    }
-
-    /// Deregisters `fd` from reactors that have ended.
-    pub(crate) fn forget_closed(&mut self, fd: RawFd) {
-        self.cancel_where(fd, |handle| handle.is_closed());
-    }
-
-    /// Deregisters `fd` everywhere.
-    pub(crate) fn cancel(&mut self, fd: RawFd) {
-        self.cancel_where(fd, |_| true);
-    }
-
-    fn cancel_where(&mut self, fd: RawFd, leaves: impl Fn(&Handle) -> bool) {
+    /// Deregisters `fd` from the reactors that leave the set.
+    pub(crate) fn cancel_where(&mut self, fd: RawFd, leaves: impl Fn(&Handle) -> bool) {
         for registration in self.registrations.extract_if(.., |registration| leaves(registration.handle())) {
             registration.cancel(fd);
             (self.shared, self.lone) = (None, 0);

@@ -303,7 +303,7 @@ impl<S: AsFd> StreamFile<S> {
         }
         match self.io.is_nonblocking() {
             true => file::read(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n))),
-            false => self.look(Direction::Read),
+            false => sys::look(self.fd(), Direction::Read).map(|()| Attempt::Done(Look::Ready)),
         }
     }
 
@@ -321,7 +321,7 @@ impl<S: AsFd> StreamFile<S> {
         }
         match self.io.is_nonblocking() {
             true => file::write(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n))),
-            false => self.look(Direction::Write),
+            false => sys::look(self.fd(), Direction::Write).map(|()| Attempt::Done(Look::Ready)),
         }
     }
 
@@ -345,14 +345,6 @@ impl<S: AsFd> StreamFile<S> {
             None => self.write(bufs)?,
         };
         Ok(Attempt::Done(n))
-    }
-
-    /// Asks whether a call would find something.
-    fn look(&self, direction: Direction) -> io::Result<Attempt<Look>> {
-        match sys::wait_for(self.fd(), direction, Some(clock::now()))? {
-            true => Ok(Attempt::Done(Look::Ready)),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        }
     }
 }
 

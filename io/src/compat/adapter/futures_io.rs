@@ -15,9 +15,8 @@ impl<S: Reader + Unpin> AsyncRead for Async<S> {
         context: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        let (site, waits) = self.parts();
         // SAFETY: a read makes nothing uninitialized.
-        site.read(waits, context, unsafe { as_uninit(buf) })
+        self.polled().read(context, unsafe { as_uninit(buf) })
     }
 
     fn poll_read_vectored(
@@ -25,8 +24,7 @@ impl<S: Reader + Unpin> AsyncRead for Async<S> {
         context: &mut Context<'_>,
         bufs: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
-        let (site, waits) = self.parts();
-        site.read_vectored(waits, context, bufs)
+        self.polled().read_vectored(context, bufs)
     }
 }
 

@@ -43,8 +43,8 @@ impl<L: Listener> Async<L> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn accept(&self) -> io::Result<Accepted<L>> {
-        let (site, mut waits) = (self.site(), Waits::new());
-        poll_fn(|context| site.accept(&mut waits, context)).await
+        let mut waits = Waits::new();
+        poll_fn(|context| self.site(&mut waits).accept(context)).await
     }
 
     /// [`accept`](Async::accept) as a poll, which keeps the waker of the last one.
@@ -52,15 +52,14 @@ impl<L: Listener> Async<L> {
     /// # Errors
     /// As [`accept`](Async::accept).
     pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
-        let (site, waits) = self.parts();
-        site.accept(waits, context)
+        self.polled().accept(context)
     }
 }
 
 impl<L: Listener> Site<'_, L> {
-    fn accept(&self, waits: &mut Waits, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
+    fn accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
         let call = || self.socket.try_accept().map(Attempt::Done);
-        let accepted = waits.reads.run(self.socket.inner(), self.origin, context, call);
+        let accepted = self.waits.reads.run(self.socket.inner(), self.origin, context, call);
         accepted.map_ok(|(stream, from)| (Async::of_origin(stream, || self.heir()), from))
     }
 

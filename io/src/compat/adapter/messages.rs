@@ -41,8 +41,8 @@ impl<S: Datagram> Async<S> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        let (site, mut waits) = (self.site(), Waits::new());
-        poll_fn(|context| site.recv(&mut waits, context, buf)).await
+        let mut waits = Waits::new();
+        poll_fn(|context| self.site(&mut waits).recv(context, buf)).await
     }
 
     /// Receives a message, and gives its length and the address of its sender. What does not fit
@@ -72,8 +72,8 @@ impl<S: Datagram> Async<S> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub async fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, S::Address)> {
-        let (site, mut waits) = (self.site(), Waits::new());
-        poll_fn(|context| site.recv_from(&mut waits, context, buf)).await
+        let mut waits = Waits::new();
+        poll_fn(|context| self.site(&mut waits).recv_from(context, buf)).await
     }
 
     /// Sends a message to the connected peer.
@@ -81,8 +81,8 @@ impl<S: Datagram> Async<S> {
     /// # Errors
     /// Those of the socket.
     pub async fn send(&self, buf: &[u8]) -> io::Result<usize> {
-        let (site, mut waits) = (self.site(), Waits::new());
-        poll_fn(|context| site.send(&mut waits, context, buf)).await
+        let mut waits = Waits::new();
+        poll_fn(|context| self.site(&mut waits).send(context, buf)).await
     }
 
     /// Sends a message to an address. As long as the queue of a Unix receiver is full it waits,
@@ -91,8 +91,8 @@ impl<S: Datagram> Async<S> {
     /// # Errors
     /// Those of the socket; and when there is no descriptor for that wait.
     pub async fn send_to(&self, buf: &[u8], address: &S::Address) -> io::Result<usize> {
-        let (site, mut waits) = (self.site(), Waits::new());
-        poll_fn(|context| site.send_to(&mut waits, context, buf, address)).await
+        let mut waits = Waits::new();
+        poll_fn(|context| self.site(&mut waits).send_to(context, buf, address)).await
     }
 
     /// [`recv`](Async::recv) as a poll, which keeps the waker of the last receiver.
@@ -100,8 +100,7 @@ impl<S: Datagram> Async<S> {
     /// # Errors
     /// As [`recv`](Async::recv).
     pub fn poll_recv(&mut self, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
-        let (site, waits) = self.parts();
-        site.recv(waits, context, buf)
+        self.polled().recv(context, buf)
     }
 
     /// [`recv_from`](Async::recv_from) as a poll, which keeps the waker of the last receiver.
@@ -113,8 +112,7 @@ impl<S: Datagram> Async<S> {
         context: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<(usize, S::Address)>> {
-        let (site, waits) = self.parts();
-        site.recv_from(waits, context, buf)
+        self.polled().recv_from(context, buf)
     }
 
     /// [`send`](Async::send) as a poll, which keeps the waker of the last sender.
@@ -122,8 +120,7 @@ impl<S: Datagram> Async<S> {
     /// # Errors
     /// As [`send`](Async::send).
     pub fn poll_send(&mut self, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let (site, waits) = self.parts();
-        site.send(waits, context, buf)
+        self.polled().send(context, buf)
     }
 
     /// [`send_to`](Async::send_to) as a poll, which keeps the waker of the last sender.
@@ -140,52 +137,48 @@ impl<S: Datagram> Async<S> {
         buf: &[u8],
         address: &S::Address,
     ) -> Poll<io::Result<usize>> {
-        let (site, waits) = self.parts();
-        site.send_to(waits, context, buf, address)
+        self.polled().send_to(context, buf, address)
     }
 }
 
 impl<S: Datagram> Site<'_, S> {
-    fn recv(&self, waits: &mut Waits, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+    fn recv(&mut self, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
         let call = || inner.try_receive(buf, 0, || inner.has_heard_of_an_end());
-        waits.reads.run(inner, self.origin, context, call)
+        self.waits.reads.run(inner, self.origin, context, call)
     }
 
     fn recv_from(
-        &self,
-        waits: &mut Waits,
+        &mut self,
         context: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<(usize, S::Address)>> {
         let inner = self.socket.inner();
         let call = || inner.try_receive_from(buf, 0, || inner.has_heard_of_an_end());
-        waits.reads.run(inner, self.origin, context, call)
+        self.waits.reads.run(inner, self.origin, context, call)
     }
 
-    fn send(&self, waits: &mut Waits, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn send(&mut self, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
-        waits.writes.run(inner, self.origin, context, || inner.try_send(buf))
+        self.waits.writes.run(inner, self.origin, context, || inner.try_send(buf))
     }
 
     fn send_to(
-        &self,
-        waits: &mut Waits,
+        &mut self,
         context: &mut Context<'_>,
         buf: &[u8],
         address: &S::Address,
     ) -> Poll<io::Result<usize>> {
-        let sent = self.send_around(waits, context, buf, address);
+        let sent = self.send_around(context, buf, address);
         if sent.is_ready() {
-            waits.detour = None;
+            self.waits.detour = None;
         }
         sent
     }
 
     /// Sends, by way of a wait for the receiver's queue if that is full.
     fn send_around(
-        &self,
-        waits: &mut Waits,
+        &mut self,
         context: &mut Context<'_>,
         buf: &[u8],
         address: &S::Address,
@@ -194,17 +187,17 @@ impl<S: Datagram> Site<'_, S> {
         let receiver = S::Family::to_raw(address)?;
         loop {
             let call = || inner.try_send_to(buf, &receiver);
-            if let Some(sent) = ready!(waits.writes.run(inner, self.origin, context, call))? {
+            if let Some(sent) = ready!(self.waits.writes.run(inner, self.origin, context, call))? {
                 return Poll::Ready(Ok(sent));
             }
-            let Some(detour) = Detour::to(&mut waits.detour, &receiver)? else {
+            let Some(detour) = Detour::to(&mut self.waits.detour, &receiver)? else {
                 let call = || inner.try_send_alone(buf, &receiver);
-                return waits.writes.run(inner, self.origin, context, call);
+                return self.waits.writes.run(inner, self.origin, context, call);
             };
             ready!(detour.poll(self.origin, context))?;
             // It knows the socket that had the address when it was made. If another one has it by
             // now, and is full, then this would be ready for ever.
-            waits.detour = None;
+            self.waits.detour = None;
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Our sockets and pipes, polled.
 //!
 //! ```text
-//!   Async ── parts ──▶ Site {what is waited for}: one method for each operation, a system call that does not wait
+//!   Async ── polled, site ──▶ Site {what is waited for}: one method for each operation, a system call that does not wait
 //!                        │
 //!                        ▼
 //!                      Watch: tries it, and keeps the waker where the reactor, or a notification, finds it
@@ -132,13 +132,14 @@ impl<S: Endpoint> Async<S> {
         self.socket
     }
 
-    fn site(&self) -> Site<'_, S> {
-        Site { socket: &self.socket, origin: self.origin.as_ref() }
+    /// Returns the site of a future, which has waiters of its own.
+    fn site<'a>(&'a self, waits: &'a mut Waits) -> Site<'a, S> {
+        Site { socket: &self.socket, origin: self.origin.as_ref(), waits }
     }
 
-    /// Returns what a poll needs: where it waits, and its waiters.
-    fn parts(&mut self) -> (Site<'_, S>, &mut Waits) {
-        (Site { socket: &self.socket, origin: self.origin.as_ref() }, &mut self.waits)
+    /// Returns the site of a poll.
+    fn polled(&mut self) -> Site<'_, S> {
+        Site { socket: &self.socket, origin: self.origin.as_ref(), waits: &mut self.waits }
     }
 }
 
@@ -168,51 +169,45 @@ impl Waits {
     }
 }
 
-/// What is waited for. The operations are its methods; each takes the waiters, and is what the poll
-/// and the `async` function of its name have in common.
+/// What is waited for, with the waiters. The operations are its methods; each is what the poll and
+/// the `async` function of its name have in common.
 struct Site<'a, S> {
     socket: &'a S,
     origin: Option<&'a Arc<Handle>>,
+    waits: &'a mut Waits,
 }
 
 impl<S: Reader> Site<'_, S> {
     /// Fills the begin of `buf`, as far as the count tells; makes nothing uninitialized.
-    fn read(
-        &self,
-        waits: &mut Waits,
-        context: &mut Context<'_>,
-        buf: &mut [MaybeUninit<u8>],
-    ) -> Poll<io::Result<usize>> {
+    fn read(&mut self, context: &mut Context<'_>, buf: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
-        waits.reads.run(inner, self.origin, context, || inner.try_read(buf))
+        self.waits.reads.run(inner, self.origin, context, || inner.try_read(buf))
     }
 
     #[cfg(feature = "futures-io")]
     fn read_vectored(
-        &self,
-        waits: &mut Waits,
+        &mut self,
         context: &mut Context<'_>,
         bufs: &mut [io::IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
-        waits.reads.run(inner, self.origin, context, || inner.try_read_vectored(bufs))
+        self.waits.reads.run(inner, self.origin, context, || inner.try_read_vectored(bufs))
     }
 }
 
 impl<S: Writer> Site<'_, S> {
-    fn write(&self, waits: &mut Waits, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn write(&mut self, context: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
-        waits.writes.run(inner, self.origin, context, || inner.try_write(buf))
+        self.waits.writes.run(inner, self.origin, context, || inner.try_write(buf))
     }
 
     fn write_vectored(
-        &self,
-        waits: &mut Waits,
+        &mut self,
         context: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
-        waits.writes.run(inner, self.origin, context, || inner.try_write_vectored(bufs))
+        self.waits.writes.run(inner, self.origin, context, || inner.try_write_vectored(bufs))
     }
 
     /// Ends the direction.
@@ -231,8 +226,7 @@ macro_rules! polled_writes {
                 context: &mut Context<'_>,
                 buf: &[u8],
             ) -> Poll<io::Result<usize>> {
-                let (site, waits) = self.parts();
-                site.write(waits, context, buf)
+                self.polled().write(context, buf)
             }
 
             fn poll_write_vectored(
@@ -240,8 +234,7 @@ macro_rules! polled_writes {
                 context: &mut Context<'_>,
                 bufs: &[io::IoSlice<'_>],
             ) -> Poll<io::Result<usize>> {
-                let (site, waits) = self.parts();
-                site.write_vectored(waits, context, bufs)
+                self.polled().write_vectored(context, bufs)
             }
 
             $(fn $is_vectored(&self) -> bool {
@@ -252,8 +245,8 @@ macro_rules! polled_writes {
                 Poll::Ready(Ok(()))
             }
 
-            fn $end(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-                self.site().end()
+            fn $end(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+                self.polled().end()
             }
         }
     };

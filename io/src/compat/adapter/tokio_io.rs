@@ -16,8 +16,7 @@ impl<S: Reader + Unpin> AsyncRead for Async<S> {
     ) -> Poll<io::Result<()>> {
         // SAFETY: nothing is read from it, and it is not made uninitialized.
         let place = unsafe { buf.unfilled_mut() };
-        let (site, waits) = self.parts();
-        let count = ready!(site.read(waits, context, place))?;
+        let count = ready!(self.polled().read(context, place))?;
         // SAFETY: so many bytes were received into its begin.
         unsafe { buf.assume_init(count) };
         buf.advance(count);

@@ -5,15 +5,13 @@
 use std::io;
 use std::net::{self, SocketAddr};
 use std::os::fd::BorrowedFd;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use fibra_runtime::clock;
 use socket2::{Domain, Socket};
 
 use super::TcpStream;
 use crate::net::timed_out;
 use crate::sys::{self, Direction};
-use crate::waiting::attempt::Attempt;
 
 /// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since
 /// `connect(2)` has no flag for it; then it becomes what std would have made.
@@ -52,8 +50,7 @@ impl Connecting {
 
     /// Waits for the outcome until the deadline, if there is one.
     pub(super) fn by(self, deadline: Option<Instant>) -> io::Result<TcpStream> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
-        match self.within(left)? {
+        match self.until(deadline)? {
             Outcome::Connected(stream) => Ok(stream),
             Outcome::Pending(_) => Err(timed_out()),
         }
@@ -65,20 +62,14 @@ impl Connecting {
 
     /// Waits for the outcome. The first look comes before the first wait: over the loopback it is
     /// often there already.
-    pub(super) fn within(self, timeout: Option<Duration>) -> io::Result<Outcome> {
+    pub(super) fn until(self, deadline: Option<Instant>) -> io::Result<Outcome> {
         let Connecting { stream, is_done } = self;
         let look = || if is_done { Ok(()) } else { look(stream.std()) };
-        let outcome = stream.io().run(Direction::Write, || timeout, || look().map(Attempt::Done));
-        match outcome {
-            Ok(()) => {
-                stream.std().set_nonblocking(false)?;
-                Ok(Outcome::Connected(stream))
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Ok(Outcome::Pending(Connecting { stream, is_done }))
-            }
-            Err(error) => Err(error),
+        if stream.io().run_until(Direction::Write, deadline, look)?.is_none() {
+            return Ok(Outcome::Pending(Connecting { stream, is_done }));
         }
+        stream.std().set_nonblocking(false)?;
+        Ok(Outcome::Connected(stream))
     }
 }
 

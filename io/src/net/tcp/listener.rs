@@ -11,11 +11,6 @@ use super::TcpStream;
 use crate::net::acceptor::Acceptor;
 use crate::net::options::{listener_methods, ttl_methods};
 
-/// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128,
-/// which one turn of a busy worker can fill, and an overflow costs a client a second. Linux cuts
-/// this to `net.core.somaxconn`, whose default is the same number.
-pub(super) const BACKLOG: u32 = 4096;
-
 /// Accepts TCP connections: [`std::net::TcpListener`], for tasks.
 ///
 /// [`accept`](TcpListener::accept) puts the task to sleep until a client connects; in a plain

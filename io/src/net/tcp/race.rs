@@ -64,7 +64,7 @@ fn first_of(
         let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         let is_alone = undecided.len() == 1;
         for _ in 0..undecided.len() {
-            match undecided.pop_front()?.within(if is_alone { left } else { Some(Duration::ZERO) }) {
+            match undecided.pop_front()?.until(if is_alone { deadline } else { Some(clock::now()) }) {
                 Ok(Outcome::Connected(stream)) => return Some(Ok(stream)),
                 Ok(Outcome::Pending(connecting)) => undecided.push_back(connecting),
                 Err(error) => return Some(Err(error)),

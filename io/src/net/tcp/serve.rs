@@ -7,10 +7,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use fibra_runtime::{Handle, JoinHandle};
-use socket2::Domain;
 
-use super::listener::BACKLOG;
-use super::{TcpListener, TcpSocket};
+use super::TcpListener;
+use super::socket::listen_at;
 use crate::net::ToSocketAddrs;
 use crate::net::resolve::try_each;
 
@@ -89,17 +88,9 @@ impl TcpListener {
 
 /// So many listeners on one port; at least one.
 fn bind_shared(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
-    let first = bind_one(address)?;
+    let first = listen_at(address, true)?;
     // If the port was left to the system, the others take its choice.
     let address = first.local_addr()?;
-    let others = (1..count).map(|_| bind_one(address));
+    let others = (1..count).map(|_| listen_at(address, true));
     std::iter::once(Ok(first)).chain(others).collect()
-}
-
-fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = TcpSocket::for_family(Domain::for_address(address))?;
-    socket.set_reuse_address(true)?;
-    socket.set_reuse_port(true)?;
-    socket.bind(address)?;
-    socket.listen_unseen(BACKLOG)
 }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, SockRef, Socket};
 
 use super::connect::{connect_with, end_of};
-use super::listener::BACKLOG;
 use super::{TcpListener, TcpStream};
 use crate::net::ToSocketAddrs;
 use crate::net::options::{buffer_methods, tcp_methods};
@@ -67,7 +66,7 @@ impl TcpSocket {
     ///
     /// When the process has no descriptor left.
     pub fn v4() -> io::Result<TcpSocket> {
-        TcpSocket::for_family(Domain::IPV4)
+        sys::tcp_socket_nonblocking(Domain::IPV4).map(TcpSocket)
     }
 
     /// Makes a socket for IPv6.
@@ -76,16 +75,12 @@ impl TcpSocket {
     ///
     /// When the process has no descriptor left, or the system no IPv6.
     pub fn v6() -> io::Result<TcpSocket> {
-        TcpSocket::for_family(Domain::IPV6)
+        sys::tcp_socket_nonblocking(Domain::IPV6).map(TcpSocket)
     }
 
     /// Takes a socket that has std's type but is not connected yet, as those of socket2 can be had.
     pub fn from_std_stream(std_stream: std::net::TcpStream) -> TcpSocket {
         OwnedFd::from(std_stream).into()
-    }
-
-    pub(super) fn for_family(family: Domain) -> io::Result<TcpSocket> {
-        sys::tcp_socket_nonblocking(family).map(TcpSocket)
     }
 
     fn option(&self) -> SockRef<'_> {
@@ -229,18 +224,8 @@ impl TcpSocket {
     ///
     /// What `listen(2)` says.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
-        self.begin_to_listen(backlog)?;
+        self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
         TcpListener::seen(self.0.into())
-    }
-
-    /// Listens with a socket whose descriptor was never exposed.
-    pub(super) fn listen_unseen(self, backlog: u32) -> io::Result<TcpListener> {
-        self.begin_to_listen(backlog)?;
-        TcpListener::fresh(self.0.into())
-    }
-
-    fn begin_to_listen(&self, backlog: u32) -> io::Result<()> {
-        self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))
     }
 
     /// Opens a connection.
@@ -326,11 +311,23 @@ impl TcpListener {
     ///
     /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
     pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<TcpListener> {
-        try_each(addr, |address| {
-            let socket = TcpSocket::for_family(Domain::for_address(address))?;
-            socket.set_reuse_address(true)?;
-            socket.bind(address)?;
-            socket.listen_unseen(BACKLOG)
-        })
+        try_each(addr, |address| listen_at(address, false))
     }
+}
+
+/// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128,
+/// which one turn of a busy worker can fill, and an overflow costs a client a second. Linux cuts
+/// this to `net.core.somaxconn`, whose default is the same number.
+const BACKLOG: i32 = 4096;
+
+/// Opens a listener of one address, whose descriptor was never exposed.
+pub(super) fn listen_at(address: SocketAddr, shares_port: bool) -> io::Result<TcpListener> {
+    let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+    socket.set_reuse_address(true)?;
+    if shares_port {
+        socket.set_reuse_port(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    TcpListener::fresh(socket.into())
 }

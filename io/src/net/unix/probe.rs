@@ -9,8 +9,6 @@ use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::time::Duration;
 
-use fibra_runtime::clock;
-
 use socket2::{SockAddr, SockRef};
 
 use crate::sys;
@@ -43,9 +41,6 @@ impl Probe {
 
     /// `WouldBlock` unless there is room.
     pub(crate) fn look(&self) -> io::Result<Attempt<()>> {
-        match sys::wait_for(self.0.fd(), Direction::Write, Some(clock::now()))? {
-            true => Ok(Attempt::Done(())),
-            false => Err(io::ErrorKind::WouldBlock.into()),
-        }
+        sys::look(self.0.fd(), Direction::Write).map(Attempt::Done)
     }
 }
