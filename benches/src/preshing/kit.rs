@@ -6,26 +6,13 @@ use std::thread;
 /// A set of primitives.
 pub(super) trait Kit {
     type Mutex: Mutex;
-    type Recursive: Recursive;
     type Event: Event;
     type ReadWrite: ReadWrite;
-    type Semaphore: Semaphore;
 }
 
 pub(super) trait Mutex: Send + Sync {
     fn new() -> Self;
     fn with<R>(&self, f: impl FnOnce() -> R) -> R;
-}
-
-/// A mutex that its owner may lock again.
-pub(super) trait Recursive: Send + Sync {
-    type Guard<'a>
-    where
-        Self: 'a;
-
-    fn new() -> Self;
-    fn lock(&self) -> Self::Guard<'_>;
-    fn try_lock(&self) -> Option<Self::Guard<'_>>;
 }
 
 /// Lets one waiter through for each time it is set; one set is kept.

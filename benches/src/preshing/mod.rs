@@ -4,18 +4,17 @@
 //! In "Semaphores are Surprisingly Versatile" (2015,
 //! <https://preshing.com/20150316/semaphores-are-surprisingly-versatile>) he builds five things of a
 //! semaphore each, and measures them twice: over the semaphore of the system and over a light one that rarely
-//! asks the system. Here fibra's own primitives stand for the light ones.
+//! asks the system. Three of the five are here: his recursive mutex and
+//! his philosophers are not. fibra's own primitives stand for the light ones.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `trials.rs` | the five tests, generic over the primitives and over what runs them |
+//! | `trials.rs` | the three tests, generic over the primitives and over what runs them |
 //! | `kit.rs` | what a set of primitives has to offer, and what runs a test |
 //! | `ours.rs` | fibra's primitives |
 //! | `semaphores.rs` | the primitives over a semaphore, as he builds them: that of the system, or a mutex and a condition variable |
-//! | `office.rs` | the box office of the dining philosophers, without a lock |
 
 mod kit;
-mod office;
 mod ours;
 mod semaphores;
 mod trials;
@@ -31,7 +30,7 @@ use kit::{Tasks, Threads};
 use ours::Ours;
 use semaphores::{Monitor, Over};
 
-/// Measures five primitives, four or five tasks or threads at each: fibra's among tasks and among threads,
+/// Measures three primitives, four tasks or threads at each: fibra's among tasks and among threads,
 /// those built over the system's semaphore, and those over one of a condition variable. Takes about 20
 /// seconds.
 #[derive(Parser)]
@@ -71,13 +70,11 @@ macro_rules! trial {
 }
 
 /// The event does a tenth of his share, since each round is some sleeps, and the read-write lock a fifth,
-/// since those that hand the lock over from processor to processor need long.
-const TRIALS: [Trial; 5] = [
+/// since a lock that is handed over from processor to processor needs long.
+const TRIALS: [Trial; 3] = [
     trial!("lightweight mutex", mutex, (375, 5503), 1),
-    trial!("recursive mutex", recursive, (393, 404), 4),
     trial!("auto-reset event", event, (593, 4665), 4),
     trial!("read-write lock", read_write, (598, 7126), 2),
-    trial!("dining philosophers", philosophers, (309, 580), 40),
 ];
 
 /// Measures and prints.

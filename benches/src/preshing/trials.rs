@@ -1,4 +1,4 @@
-//! The five tests, generic over the primitives and over what runs them. Each says whether what it protects
+//! The three tests, generic over the primitives and over what runs them. Each says whether what it protects
 //! stayed intact.
 //!
 //! What they do is what the tests of Preshing's cpp11-on-multicore do: so many threads, so much work between.
@@ -6,56 +6,21 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-use super::kit::{Crowd, Event, Kit, Mutex, ReadWrite, Recursive};
-use super::office::Office;
+use super::kit::{Crowd, Event, Kit, Mutex, ReadWrite};
 
-/// How many take part, but for the philosophers.
+/// How many tasks or threads take part.
 const CROWD: usize = 4;
-
-const PHILOSOPHERS: usize = 5;
-
-/// A count that a lock protects: that it is an atomic costs nothing, since it is never changed in one step.
-#[derive(Default)]
-struct Count(AtomicU64);
 
 /// Random numbers, and the work between the steps of a test: a number is a unit of it.
 struct Random(u64);
 
 /// All lock, count and unlock.
 pub(super) fn mutex<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
-    let (mutex, count) = (K::Mutex::new(), Count::default());
-    crowd.run(CROWD, |_| (0..rounds).for_each(|_| mutex.with(|| count.add(1))));
-    count.get() == CROWD as u64 * u64::from(rounds)
-}
-
-/// All lock up to three times, count where they hold the lock, and unlock as they like.
-pub(super) fn recursive<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
-    let (mutex, count, expected) = (K::Recursive::new(), Count::default(), AtomicU64::new(0));
-    crowd.run(CROWD, |number| {
-        let (mut random, mut held, mut counted) = (Random::new(number), Vec::new(), 0);
-        for _ in 0..rounds {
-            random.work(4);
-            let depth = random.biased(4);
-            held.truncate(depth);
-            let patient = random.below(2) == 0;
-            while held.len() < depth {
-                match patient {
-                    true => held.push(mutex.lock()),
-                    false => match mutex.try_lock() {
-                        Some(guard) => held.push(guard),
-                        None => break,
-                    },
-                }
-            }
-            if !held.is_empty() {
-                count.add(number as u64 + 1);
-                counted += number as u64 + 1;
-            }
-        }
-        drop(held);
-        expected.fetch_add(counted, Relaxed);
-    });
-    count.get() == expected.into_inner()
+    // An atomic costs nothing here, since it is never changed in one step.
+    let (mutex, count) = (K::Mutex::new(), AtomicU64::new(0));
+    let add_one = || count.store(count.load(Relaxed) + 1, Relaxed);
+    crowd.run(CROWD, |_| (0..rounds).for_each(|_| mutex.with(add_one)));
+    count.into_inner() == CROWD as u64 * u64::from(rounds)
 }
 
 /// One kicks the others awake; the last of them that is awake is the next one to kick.
@@ -107,38 +72,6 @@ pub(super) fn read_write<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
     intact.into_inner()
 }
 
-/// Five think a little and eat a while; no two neighbours eat together.
-pub(super) fn philosophers<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
-    let (office, intact) = (Office::<K::Semaphore>::new(PHILOSOPHERS), AtomicBool::new(true));
-    let eats: [AtomicBool; PHILOSOPHERS] = Default::default();
-    crowd.run(PHILOSOPHERS, |seat| {
-        let mut random = Random::new(seat);
-        for _ in 0..rounds {
-            random.work_up_to(100);
-            office.begin_eating(seat);
-            eats[seat].store(true, SeqCst);
-            let beside = [seat + 1, seat + PHILOSOPHERS - 1].map(|other| other % PHILOSOPHERS);
-            if beside.iter().any(|&other| eats[other].load(SeqCst)) {
-                intact.store(false, Relaxed);
-            }
-            random.work_up_to(5000);
-            eats[seat].store(false, SeqCst);
-            office.end_eating(seat);
-        }
-    });
-    intact.into_inner()
-}
-
-impl Count {
-    fn add(&self, more: u64) {
-        self.0.store(self.0.load(Relaxed) + more, Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
 impl Random {
     fn new(seed: usize) -> Self {
         Random(0x9E37_79B9_7F4A_7C15 ^ (seed as u64 + 1))
@@ -164,10 +97,5 @@ impl Random {
 
     fn work(&mut self, units: usize) {
         (0..units).for_each(|_| _ = black_box(self.next()));
-    }
-
-    fn work_up_to(&mut self, most: usize) {
-        let units = self.below(most + 1);
-        self.work(units);
     }
 }
