@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -170,11 +171,16 @@ def ratio(figures, name, of, which=0):
     return median(one[which] / other[which] for one, other in zip(figures[name], figures[of]))
 
 
+def both(before, after, server, arguments="127.0.0.1:0"):
+    """The commands of an example of both versions, by name."""
+    return [(name, f"{folder}/examples/{server} {arguments}") for name, folder in (("before", before), ("after", after))]
+
+
 def network(before, after, options):
     def ask(what, server, arguments, beside=()):
         say(what)
-        commands = [(name, f"{folder}/examples/{server} 127.0.0.1:0") for name, folder in (("before", before), ("after", after))]
-        return in_turn(commands + list(beside), options.turns, lambda order: loaded(after, order, arguments, options.load))
+        commands = [*both(before, after, server), *beside]
+        return in_turn(commands, options.turns, lambda order: loaded(after, order, arguments, options.load))
 
     loop = [("loop", f"{after}/examples/echo_callbacks 127.0.0.1:0")]
     one = ask("echo, 1 connection", "echo_server", ["--connections", 1], loop)
@@ -195,11 +201,6 @@ def network(before, after, options):
 
 # The examples beside other servers.
 
-def installed(program):
-    places = os.environ["PATH"] + ":/usr/sbin"
-    return any(os.access(f"{place}/{program}", os.X_OK) for place in places.split(":"))
-
-
 def beside(what, figures, of):
     old, new = (ratio(figures, name, of) for name in ("before", "after"))
     row(f"{what}, to {of}", f"at most {1.03 * old:.2f}", f"{old:.2f}", f"{new:.2f}", new <= 1.03 * old)
@@ -213,11 +214,9 @@ def configured(program, text, work):
 
 
 def servers(before, after, options):
-    both = lambda server, tail="127.0.0.1:0": [
-        (name, f"{folder}/examples/{server} {tail}") for name, folder in (("before", before), ("after", after))]
     with tempfile.TemporaryDirectory() as work:
         os.environ["PATH"] += ":/usr/sbin"
-        if installed("nginx"):
+        if shutil.which("nginx"):
             text = f"""daemon off; master_process off; worker_processes 1; pid {work}/pid; error_log /dev/null;
                 events {{ worker_connections 2048; }}
                 http {{ access_log off; keepalive_requests 1000000000; client_body_temp_path {work}/body; proxy_temp_path {work}/proxy;
@@ -225,10 +224,10 @@ def servers(before, after, options):
                     server {{ listen 127.0.0.1:PORT; default_type text/plain; return 200 "Hello, World!"; }} }}"""
             nginx = configured("nginx", text, work).replace("{flags}", "-c")
             say("http_server beside nginx")
-            commands = both("http_server") + [("nginx", nginx)]
+            commands = both(before, after, "http_server") + [("nginx", nginx)]
             beside("`http_server`", in_turn(commands, options.turns,
                 lambda order: loaded(after, order, ["--protocol", "http"], options.load)), "nginx")
-        if installed("haproxy"):
+        if shutil.which("haproxy"):
             server = subprocess.Popen(["taskset", "-c", "1", f"{after}/examples/echo_callbacks", "127.0.0.1:0"],
                                       stdout=subprocess.PIPE, text=True)
             try:
@@ -246,7 +245,7 @@ listen proxy
     server one {backend}
 """
                 haproxy = configured("haproxy", text, work).replace("{flags}", "-db -f")
-                commands = both("tcp_proxy", f"{backend} 127.0.0.1:0") + [("HAProxy", haproxy)]
+                commands = both(before, after, "tcp_proxy", f"{backend} 127.0.0.1:0") + [("HAProxy", haproxy)]
                 for what, arguments in [("64 connections", []), ("1,000 connections", ["--connections", 1000]),
                                         ("messages of 64 KiB", ["--size", "64k"])]:
                     say(f"tcp_proxy beside HAProxy, {what}")
@@ -254,9 +253,9 @@ listen proxy
                         lambda order: loaded(after, order, arguments, options.load)), "HAProxy")
             finally:
                 server.terminate()
-        if installed("redis-server") and installed("redis-benchmark"):
+        if shutil.which("redis-server") and shutil.which("redis-benchmark"):
             redis = [("redis-server", "redis-server --bind 127.0.0.1 --save '' --appendonly no --port {port}")]
-            commands = both("resp_server", "127.0.0.1:{port}") + redis
+            commands = both(before, after, "resp_server", "127.0.0.1:{port}") + redis
             for what, arguments in [("GET", ["-t", "get"]), ("SET", ["-t", "set"]), ("16 GETs at a time", ["-t", "get", "-P", "16"]),
                                     ("16 SETs at a time", ["-t", "set", "-P", "16"])]:
                 say(f"resp_server beside redis-server, {what}")
