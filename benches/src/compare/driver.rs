@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::contests;
 use super::entrant::{Contest, Contestant, Started};
-use super::question::{Answer, Measure, Size};
+use super::question::{Measure, Size};
 use crate::child::{self, say};
 
 /// How many times as many operations the next trial has, at most, while it is sought how many fill a sample.
@@ -100,7 +100,11 @@ fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Seri
         for candidate in earlier.iter().chain(later) {
             asking(candidate.contestant)?;
             let answer = (candidate.started)(candidate.operations);
-            note(&mut series, candidate, &answer);
+            let sample = |(measure, figure)| {
+                let entrant = candidate.contestant.name.to_owned();
+                Series { entrant, measure, samples: vec![figure] }
+            };
+            join(&mut series, answer.measures(candidate.operations).into_iter().map(sample));
         }
     }
     Ok(series)
@@ -130,13 +134,13 @@ fn calibrate(started: &Started, contest: &Contest, sample: Duration) -> u64 {
     }
 }
 
-fn note(series: &mut Vec<Series>, candidate: &Candidate<'_>, answer: &Answer) {
-    let name = candidate.contestant.name;
-    for (measure, figure) in answer.measures(candidate.operations) {
-        let known = series.iter_mut().find(|series| series.entrant == name && series.measure == measure);
-        match known {
-            Some(series) => series.samples.push(figure),
-            None => series.push(Series { entrant: name.to_owned(), measure, samples: vec![figure] }),
+/// Adds samples to those of the entrant in the measure.
+pub(super) fn join(series: &mut Vec<Series>, found: impl IntoIterator<Item = Series>) {
+    for more in found {
+        let same = |known: &&mut Series| known.entrant == more.entrant && known.measure == more.measure;
+        match series.iter_mut().find(same) {
+            Some(known) => known.samples.extend(more.samples),
+            None => series.push(more),
         }
     }
 }

@@ -64,15 +64,6 @@ impl Verdict {
     }
 }
 
-impl OneWorker {
-    fn learn(&mut self, row: &Row) {
-        for figure in &row.figures {
-            let title = format!("{}: {}", row.subject, row.name);
-            self.0.insert((title, row.measure, figure.entrant), figure.median());
-        }
-    }
-}
-
 /// The lines of one question, one for each measure.
 pub(super) fn rows(contest: &Contest, found: &Found, one_worker: &mut OneWorker) -> Vec<Row> {
     let mut measures: Vec<Measure> = found.series.iter().map(|series| series.measure).collect();
@@ -99,7 +90,8 @@ pub(super) fn rows(contest: &Contest, found: &Found, one_worker: &mut OneWorker)
             }
         }
         if contest.workers == 1 {
-            one_worker.learn(&row);
+            let median = |figure: &Figure| ((contest.title(), measure, figure.entrant), figure.median());
+            one_worker.0.extend(row.figures.iter().map(median));
         }
         row
     };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::driver::{Event, Order, Series, Wanted};
+use super::driver::{Event, Order, Series, Wanted, join};
 use super::entrant::Contest;
 use super::options::Options;
 use crate::child::{self, Child};
@@ -188,15 +188,4 @@ fn subjects(contests: &[Contest]) -> impl Iterator<Item = (usize, &[Contest])> {
         first += subject.len();
         (begin, subject)
     })
-}
-
-/// Adds the samples of one more round.
-fn join(series: &mut Vec<Series>, found: Vec<Series>) {
-    for more in found {
-        let same = |known: &&mut Series| known.entrant == more.entrant && known.measure == more.measure;
-        match series.iter_mut().find(same) {
-            Some(known) => known.samples.extend(more.samples),
-            None => series.push(more),
-        }
-    }
 }

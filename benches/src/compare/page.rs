@@ -6,7 +6,7 @@ use super::dots;
 use super::entrant::Kind;
 use super::figures::{Figure, Row, Verdict};
 use super::question::Measure;
-use super::table::{cell, columns, ratio, sentence, with_unit};
+use super::table::{cell, columns, sentence, with_unit};
 use super::{Findings, versions};
 use crate::report::units;
 
@@ -79,7 +79,7 @@ fn card(rows: &[Row]) -> Card {
         facts.push(("not judged", format!("{unjudged} targets, in proportion to one worker")));
     }
     facts.push(("not behind the best rival", format!("{ahead} of {} rows", standings.len())));
-    let mean = mean(&standings).map_or("–".into(), ratio);
+    let mean = mean(&standings).map_or("–".into(), units::three_digits);
     facts.push(("to the best rival, in the geometric mean", mean));
     let share = (1e3 * met as f64 / targets.max(1) as f64).round() / 10.0;
     Card { heading: workers(&rows[0]), met, targets, share, facts }
@@ -119,7 +119,9 @@ impl Subject<'_> {
     /// The best rival and the ratio to it, in one cell.
     fn standing(&self, row: &Row) -> [(String, String); 1] {
         let standing = row.standing.as_ref();
-        [standing.map_or_else(Default::default, |best| (format!("of {}", best.of), ratio(best.ratio)))]
+        [standing.map_or_else(Default::default, |best| {
+            (format!("of {}", best.of), units::three_digits(best.ratio))
+        })]
     }
 
     /// The sentence and the limit of each target, and whether it is met.

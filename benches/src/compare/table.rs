@@ -62,7 +62,9 @@ fn line(row: &Row, columns: &[(&'static str, usize)], is_first: bool) -> Vec<Str
     let mut line = vec![row.label()];
     line.extend(columns.iter().map(|(name, _)| cell(row.figure(name))));
     if is_first {
-        line.push(row.standing.as_ref().map_or_else(String::new, |standing| ratio(standing.ratio)));
+        line.push(
+            row.standing.as_ref().map_or_else(String::new, |standing| units::three_digits(standing.ratio)),
+        );
         line.push(marks(&row.verdicts));
     }
     line
@@ -129,33 +131,23 @@ fn judge(rows: &[Row], text: &mut String) {
 pub(super) fn sentence(measure: Measure, verdict: &Verdict) -> String {
     let Verdict { entrant, most, of, reached } = verdict;
     match of {
-        Some(of) => format!("{entrant} {} of {of}, meant at most {most}", ratio(*reached)),
+        Some(of) => format!("{entrant} {} of {of}, meant at most {most}", units::three_digits(*reached)),
         None => {
             format!("{entrant} {}, meant at most {}", with_unit(measure, *reached), with_unit(measure, *most))
         }
     }
 }
 
-/// A ratio with three digits.
-pub(super) fn ratio(ratio: f64) -> String {
-    match ratio {
-        ratio if ratio < 9.995 => format!("{ratio:.2}"),
-        ratio if ratio < 99.95 => format!("{ratio:.1}"),
-        ratio => format!("{ratio:.0}"),
-    }
-}
-
 /// A figure as short as it goes; times are in nanoseconds up to six digits.
 pub(super) fn cell(measure: Measure, figure: f64) -> String {
     match measure {
-        Measure::Shares => ratio(figure),
+        Measure::Shares => units::three_digits(figure),
         Measure::Memory => units::count(figure.round() as u64),
         Measure::Latency | Measure::LatencyTail | Measure::Lateness | Measure::LatenessTail => {
             units::nanos(figure.round() as u64)
         }
         Measure::Time | Measure::Cpu => match figure {
-            figure if figure < 9.995 => format!("{figure:.2}"),
-            figure if figure < 99.95 => format!("{figure:.1}"),
+            figure if figure < 99.95 => units::three_digits(figure),
             figure if figure < 999_999.5 => units::count(figure.round() as u64),
             figure => units::nanos(figure as u64),
         },

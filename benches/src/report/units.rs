@@ -72,7 +72,9 @@ pub fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn three_digits(value: f64) -> String {
+/// A number with three digits, or more before the point.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
     match value {
         v if v < 9.995 => format!("{v:.2}"),
         v if v < 99.95 => format!("{v:.1}"),

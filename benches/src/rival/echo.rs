@@ -80,15 +80,16 @@ fn serve_with_may(address: &str) -> io::Result<()> {
     greet(listener.local_addr()?)?;
     for stream in listener.incoming() {
         let stream = stream?;
+        stream.set_nodelay(true)?;
         // SAFETY: it keeps nothing that is tied to its thread over a suspension, and its stack has room for
         // the buffer.
-        unsafe { may::coroutine::spawn(move || echo_with_may(stream)) };
+        unsafe { may::coroutine::spawn(move || echo(stream)) };
     }
     Ok(())
 }
 
-fn echo_with_may(mut stream: may::net::TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
+/// Sends back what comes, until the client has closed its side.
+pub(crate) fn echo(mut stream: impl Read + Write) -> io::Result<()> {
     let mut buffer = [0; ROOM];
     loop {
         match stream.read(&mut buffer)? {

@@ -8,7 +8,7 @@ use super::crowd::{self, Lock, Permits, ReadLock};
 use super::meeting::{self, Party};
 use super::pairs::{self, Channel, Choice, Event, Oneshot, Request, Turns};
 use super::spread::{self, Spread};
-use super::{Asked, Host, task};
+use super::{Asked, task};
 use crate::compare::entrant::Rival;
 use crate::compare::primitives::question::{
     ACQUIRERS, CONTENDERS, CROWD, Call, LOCKERS, PERMITS, Place, Question, READERS,
@@ -29,22 +29,26 @@ pub(in crate::compare) fn ask<T: Tasks, L: Library<T>>(question: Question, opera
 }
 
 /// A library with its tasks, started.
-pub(in crate::compare) struct Using<L, T, E>(Host<T, E>, PhantomData<L>);
+pub(in crate::compare) struct Using<L, T, E> {
+    entrance: E,
+    library: PhantomData<(L, T)>,
+}
 
 impl<L, T, E> Using<L, T, E> {
-    pub(in crate::compare) fn boxed(entrance: E, workers: usize) -> Box<Self> {
-        Box::new(Using(Host::new(entrance, workers), PhantomData))
+    pub(in crate::compare) fn boxed(entrance: E) -> Box<Self> {
+        Box::new(Using { entrance, library: PhantomData })
     }
 }
 
 impl<L: Library<T>, T: Tasks, E: Enter> Rival<Question> for Using<L, T, E> {
     fn answer(&self, question: Question, operations: u64) -> Answer {
         let asked = ask::<T, L>(question, operations).expect("it has entered for no other");
-        let entrance = &self.0.entrance;
         match (asked, question.place()) {
-            (Asked::Task(job), _) => entrance.ask(job),
-            (Asked::Pair(first, second, finish), Place::Apart) => finish(entrance.ask_apart(first, second)),
-            (Asked::Pair(first, second, finish), Place::Together) => finish(entrance.ask(job!({
+            (Asked::Task(job), _) => self.entrance.ask(job),
+            (Asked::Pair(first, second, finish), Place::Apart) => {
+                finish(self.entrance.ask_apart(first, second))
+            }
+            (Asked::Pair(first, second, finish), Place::Together) => finish(self.entrance.ask(job!({
                 let second = T::spawn_beside(second);
                 let elapsed = run!(first);
                 wait!(T::join(second));

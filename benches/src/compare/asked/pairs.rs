@@ -112,7 +112,7 @@ pub(super) fn ping_pong<C: Channel<u64>>(operations: u64) -> Asked {
     pair(asking, answering)
 }
 
-pub(in crate::compare) fn set_to_and_fro<E: Event>(operations: u64) -> Asked {
+pub(super) fn set_to_and_fro<E: Event>(operations: u64) -> Asked {
     let (there, back) = (Arc::new(E::new()), Arc::new(E::new()));
     let (arrived, returned) = (Arc::clone(&there), Arc::clone(&back));
     let asking = job!({

@@ -1,11 +1,12 @@
 //! fibra's echo server with tasks that may be resumed on any worker; otherwise it is the example
 //! `echo_server`.
 
-use std::io::{self, Read, Write};
+use std::io;
 
-use fibra::net::{TcpListener, TcpStream};
+use fibra::net::TcpListener;
 use fibra::task;
 
+use crate::rival::echo::echo;
 use crate::rival::{Service, greet};
 
 pub(super) const SERVICE: Service = Service { name: "echo_migratable", serve };
@@ -16,19 +17,9 @@ fn serve(address: &str) -> io::Result<()> {
         greet(listener.local_addr()?)?;
         loop {
             let (stream, _) = listener.accept()?;
+            stream.set_nodelay(true)?;
             // SAFETY: it keeps nothing that is tied to its thread over a suspension.
             unsafe { task::Builder::new().migratable() }.spawn(move || echo(stream));
         }
     })
-}
-
-fn echo(mut stream: TcpStream) -> io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut buffer = [0; 4096];
-    loop {
-        match stream.read(&mut buffer)? {
-            0 => return Ok(()),
-            n => stream.write_all(&buffer[..n])?,
-        }
-    }
 }

@@ -35,25 +35,25 @@ pub(super) const ENTRANTS: [Entrant<Question>; 14] = [
     Entrant::ours("fibra writer first", ours::<Staying, WriterFirst>, |question, _| {
         matches!(question, Question::ReadWrite | Question::ReadWriteTiny)
     }),
-    Entrant::theirs("may", |n| blocked::Using::<Coroutines, May, _>::boxed(may::configure(n), n), may_enters),
+    Entrant::theirs("may", |n| blocked::Using::<Coroutines, May, _>::boxed(may::configure(n)), may_enters),
     Entrant::theirs(
         "tokio current",
-        |n| awaited::Using::<Tokio, Tokio, _>::boxed(current(), n),
+        |_| awaited::Using::<Tokio, Tokio, _>::boxed(current()),
         |question, n| is_for_one_thread(question, n) && awaits::<Tokio, Tokio>(question),
     ),
     Entrant::theirs(
         "tokio multi",
-        |n| awaited::Using::<Tokio, Tokio, _>::boxed(multi(n), n),
+        |n| awaited::Using::<Tokio, Tokio, _>::boxed(multi(n)),
         |question, _| is_together(question) && awaits::<Tokio, Tokio>(question),
     ),
     Entrant::theirs(
         "flume tokio",
-        |n| awaited::Using::<awaiting::Flume, Tokio, _>::boxed(current(), n),
+        |_| awaited::Using::<awaiting::Flume, Tokio, _>::boxed(current()),
         |question, n| is_for_one_thread(question, n) && awaits::<Tokio, awaiting::Flume>(question),
     ),
     Entrant::theirs(
         "smol",
-        |n| awaited::Using::<Smol, Smol, _>::boxed(smol::Threads::start(n), n),
+        |n| awaited::Using::<Smol, Smol, _>::boxed(smol::Threads::start(n)),
         |question, _| awaits::<Smol, Smol>(question),
     ),
     Entrant::ours("fibra threads", threads::<Fibra>, threads_enter::<Fibra>),
@@ -65,11 +65,11 @@ pub(super) const ENTRANTS: [Entrant<Question>; 14] = [
 ];
 
 fn ours<T: blocking::Tasks, L: blocked::Library<T>>(workers: usize) -> Box<dyn Rival<Question>> {
-    blocked::Using::<L, T, _>::boxed(Lazy { workers, runtime: OnceCell::new() }, workers)
+    blocked::Using::<L, T, _>::boxed(Lazy { workers, runtime: OnceCell::new() })
 }
 
-fn threads<L: blocked::Library<Threads>>(workers: usize) -> Box<dyn Rival<Question>> {
-    blocked::Using::<L, Threads, _>::boxed(Here, workers)
+fn threads<L: blocked::Library<Threads>>(_workers: usize) -> Box<dyn Rival<Question>> {
+    blocked::Using::<L, Threads, _>::boxed(Here)
 }
 
 /// What needs many tasks that take turns is not asked of threads.

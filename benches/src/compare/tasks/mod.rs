@@ -4,13 +4,11 @@
 //! | --- | --- |
 //! | `question.rs` | what is asked |
 //! | `bare.rs` | coroutines without a scheduler, which are asked to switch alone |
-//! | `parking_lot.rs` | threads that wait by that crate, which are asked to park alone |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any
 //! figure.
 
 mod bare;
-mod parking_lot;
 pub(super) mod question;
 
 use std::time::Duration;
@@ -19,7 +17,7 @@ use super::entrant::{Entrant, always, on_one_worker};
 use super::worlds::{fibra, may, smol, threads, tokio};
 use question::Question;
 
-pub(super) const ENTRANTS: [Entrant<Question>; 10] = [
+pub(super) const ENTRANTS: [Entrant<Question>; 9] = [
     Entrant::ours("fibra", fibra::start_staying, always),
     Entrant::ours("fibra migr.", fibra::start_migratable, always),
     Entrant::theirs("may", may::start, as_may_can),
@@ -27,7 +25,6 @@ pub(super) const ENTRANTS: [Entrant<Question>; 10] = [
     Entrant::theirs("tokio multi", tokio::start_multi, always),
     Entrant::theirs("smol", smol::start, always),
     Entrant::theirs("std threads", threads::start, by_few),
-    Entrant::theirs("parking_lot", parking_lot::start, to_park),
     Entrant::floor("corosensei", bare::start_corosensei, to_switch),
     Entrant::floor("generator", bare::start_generator, to_switch),
 ];
@@ -45,11 +42,6 @@ fn by_few(question: Question, _: usize) -> bool {
 /// Coroutines without a scheduler cannot take turns.
 fn to_switch(question: Question, _: usize) -> bool {
     question == Question::Switch
-}
-
-/// What parking_lot offers is made to wait by; its threads are those of std.
-fn to_park(question: Question, _: usize) -> bool {
-    question == Question::Park
 }
 
 /// The share of `asked` operations in the time that `done` of them took; where they come in rounds more may
