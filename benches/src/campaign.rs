@@ -58,7 +58,7 @@ fn orchestrate(servers: &[Server]) -> ExitCode {
         Some(Instead::Merge(merge)) => (merge.outputs.clone(), None),
         None => (options.outputs.clone(), options.log.clone()),
     };
-    if !report::can_publish(&outputs, log.as_deref()) {
+    if !report::can_publish("load", &outputs, log.as_deref()) {
         return ExitCode::FAILURE;
     }
     let outcome = match instead {

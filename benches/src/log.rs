@@ -10,10 +10,8 @@ mod write;
 pub(crate) use read::merge;
 pub(crate) use write::render;
 
-use crate::process::Usage;
-use crate::wire::Faults;
+use crate::wire::Totals;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// What a comment of ours begins with.
 const HEAD: &str = "[fibra-load origin] ";
@@ -38,17 +36,9 @@ struct Rest {
     tag: String,
     about: String,
     asked: Option<f64>,
-    connected: usize,
-    replies: u64,
-    /// The whole of the interval, of which the log has milliseconds.
-    elapsed: Duration,
-    own_cpu: Duration,
-    /// Of the server's process, where the generator has started it.
-    #[serde(default)]
-    server: Option<Usage>,
-    unsent: u64,
-    unanswered: u64,
-    faults: Faults,
+    /// With the whole of the interval, of which the log has milliseconds.
+    #[serde(flatten)]
+    totals: Totals,
     errors: Vec<String>,
     notes: Vec<String>,
 }

@@ -61,8 +61,8 @@ pub struct Outputs {
     #[arg(long, value_name = "FILE", value_parser = files())]
     pub json: Option<PathBuf>,
 
-    /// Writes the page to this file [default: target/fibra-load/report.html, or the same in the temporary
-    /// folder]
+    /// Writes the page to this file [default: fibra-load/report.html in target or in the temporary folder, of
+    /// compare in fibra-compare]
     #[arg(long, value_name = "FILE", value_parser = files())]
     pub html: Option<PathBuf>,
 }

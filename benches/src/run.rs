@@ -84,7 +84,7 @@ pub(crate) fn run(
     {
         finished.errors.push(error);
     }
-    let lost = finished.outcome.as_ref().is_some_and(|outcome| outcome.faults.lost > 0);
+    let lost = finished.outcome.as_ref().is_some_and(|outcome| outcome.totals.faults.lost > 0);
     if let Some(how) = watch.cause_of_death(lost) {
         finished.errors.push(format!("the server died in the middle ({how})"));
     }

@@ -106,28 +106,37 @@ pub(crate) struct Progress {
 /// All that a run has shown.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
+    pub(crate) totals: Totals,
+    /// The histogram: latency in nanoseconds, and how many replies had it.
+    pub(crate) latencies: Vec<(u64, u64)>,
+    /// Why the run ended before its time, if it did.
+    pub(crate) ended_early: Option<String>,
+}
+
+/// What was counted in the measured interval.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Totals {
     pub(crate) connected: usize,
-    /// Right replies that came in the measured interval.
+    /// Right replies that came in the interval.
     pub(crate) replies: u64,
+    /// When the interval began, since 1970. A log has it on the line of the histogram.
+    #[serde(default)]
+    pub(crate) begun: Duration,
+    /// The length of the interval.
+    pub(crate) elapsed: Duration,
+    /// Processor time of the generator in the interval.
+    pub(crate) own_cpu: Duration,
+    /// What the server used in the interval, and its memory at the end of it, where the generator has started
+    /// it.
+    #[serde(default)]
+    pub(crate) server: Option<Usage>,
     /// Requests that were due in the interval and had no reply, because their connection waited for an
     /// earlier one to the end or was lost. Their latencies are in the histogram as far as they had grown.
     pub(crate) unsent: u64,
     /// Datagrams of the interval to which no reply came, in the histogram with the time that was waited for
     /// it.
     pub(crate) unanswered: u64,
-    /// When the measured interval began, since 1970.
-    pub(crate) begun: Duration,
-    /// The length of the measured interval.
-    pub(crate) elapsed: Duration,
-    /// The histogram: latency in nanoseconds, and how many replies had it.
-    pub(crate) latencies: Vec<(u64, u64)>,
     pub(crate) faults: Faults,
-    /// What the server used in the interval, and its memory at the end of it.
-    pub(crate) server: Option<Usage>,
-    /// Processor time of the generator in the interval.
-    pub(crate) own_cpu: Duration,
-    /// Why the run ended before its time, if it did.
-    pub(crate) ended_early: Option<String>,
 }
 
 /// What went wrong, counted.

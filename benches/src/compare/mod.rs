@@ -115,16 +115,13 @@ fn as_user(options: &Options) -> io::Result<ExitCode> {
         let lines: String = halves.iter().flatten().map(list).collect();
         return Ok(ExitCode::from(u8::from(!terminal::print("compare", &lines))));
     }
-    let page = options.html.clone().unwrap_or_else(|| report::default_page("fibra-compare"));
-    let files = [("page", Some(&page)), ("figures", options.json.as_ref())];
-    if !files.into_iter().all(|(what, file)| file.is_none_or(|file| report::can_write("compare", what, file)))
-    {
+    if !report::can_publish("compare", &options.outputs, None) {
         return Ok(ExitCode::FAILURE);
     }
     let findings = compare(options, &halves)?;
-    let mut places = String::new();
+    let (page, mut places) = (report::page_of("compare", &options.outputs), String::new());
     let mut is_well = report::write("compare", "page", &page, Ok(page::render(&findings)), &mut places);
-    if let Some(file) = &options.json {
+    if let Some(file) = &options.outputs.json {
         is_well &= report::write("compare", "figures", file, Ok(record::render(&findings)), &mut places);
     }
     is_well &= findings.printed & terminal::print("compare", &places);

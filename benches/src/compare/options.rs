@@ -1,12 +1,11 @@
 //! The command line of `compare`.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Parser;
 use regex_lite::Regex;
 
-use crate::options::files;
+use crate::options::Outputs;
 
 /// Asks fibra and its rivals the same questions, and says where fibra stands.
 ///
@@ -39,14 +38,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "SECONDS", default_value = "0.6", value_parser = seconds)]
     pub(super) seconds: Duration,
 
-    /// Where the page is written; unless said, to `fibra-compare/report.html` in `target` or the folder for
-    /// temporary files
-    #[arg(long, value_name = "PATH", value_parser = files())]
-    pub(super) html: Option<PathBuf>,
-
-    /// Writes all figures for machines to this file, too
-    #[arg(long, value_name = "PATH", value_parser = files())]
-    pub(super) json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) outputs: Outputs,
 }
 
 impl Options {

@@ -1,7 +1,7 @@
 //! The board that counts the replies of all connections.
 
 use super::pace::Pace;
-use crate::wire::{Faults, Outcome, Progress};
+use crate::wire::{Outcome, Progress, Totals};
 use hdrhistogram::Histogram;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -51,10 +51,7 @@ struct Tally {
     /// The latencies since the last report of progress, inside the interval or not.
     recent: Histogram<u64>,
     reported: Instant,
-    replies: u64,
-    unsent: u64,
-    unanswered: u64,
-    faults: Faults,
+    totals: Totals,
     left: Vec<Left>,
     /// When requests were due whose own connection was lost.
     lost: Vec<Instant>,
@@ -84,10 +81,7 @@ impl Board {
                 latencies: new_histogram(),
                 recent: new_histogram(),
                 reported: now,
-                replies: 0,
-                unsent: 0,
-                unanswered: 0,
-                faults: Faults::default(),
+                totals: Totals::default(),
                 left: Vec::new(),
                 lost: Vec::new(),
             }),
@@ -141,7 +135,7 @@ impl Board {
         let came = self.nanos(now);
         let mut tally = self.tally();
         if self.covers(came) {
-            tally.replies += dues.len() as u64;
+            tally.totals.replies += dues.len() as u64;
         }
         for &due in dues {
             self.record_latency(&mut tally, due, now);
@@ -165,7 +159,7 @@ impl Board {
     pub(crate) fn record_unanswered(&self, due: Instant, now: Instant) {
         let mut tally = self.tally();
         if self.covers(self.nanos(due)) {
-            tally.unanswered += 1;
+            tally.totals.unanswered += 1;
             self.record_latency(&mut tally, due, now);
         }
     }
@@ -179,20 +173,20 @@ impl Board {
     }
 
     pub(crate) fn count_wrong_bytes(&self) {
-        self.tally().faults.wrong_bytes += 1;
+        self.tally().totals.faults.wrong_bytes += 1;
     }
 
     pub(crate) fn count_wrong_status(&self) {
-        self.tally().faults.wrong_status += 1;
+        self.tally().totals.faults.wrong_status += 1;
     }
 
     pub(crate) fn count_timed_out(&self, connections: usize) {
-        self.tally().faults.timed_out += connections as u64;
+        self.tally().totals.faults.timed_out += connections as u64;
     }
 
     pub(crate) fn count(&self, fault: &Fault) {
         use io::ErrorKind as Kind;
-        let faults = &mut self.tally().faults;
+        let faults = &mut self.tally().totals.faults;
         let Fault::System(error) = fault else {
             faults.lost += 1;
             return;
@@ -221,7 +215,7 @@ impl Board {
             measuring,
             rate: tally.recent.len() as f64 / span.max(1e-9),
             p99: tally.recent.value_at_quantile(0.99),
-            faults: tally.faults.total(),
+            faults: tally.totals.faults.total(),
         };
         tally.recent.reset();
         tally.reported = now;
@@ -237,18 +231,15 @@ impl Board {
             let lost = mem::take(&mut tally.lost);
             give_up_on_each(lost, interval, interval.end, &mut tally);
         }
+        let elapsed = interval.map_or(Duration::ZERO, |interval| interval.end - interval.start);
         Outcome {
-            replies: tally.replies,
-            unsent: tally.unsent,
-            unanswered: tally.unanswered,
-            elapsed: interval.map_or(Duration::ZERO, |interval| interval.end - interval.start),
+            totals: Totals { elapsed, ..tally.totals.clone() },
             latencies: tally
                 .latencies
                 .iter_recorded()
                 .map(|v| (v.value_iterated_to(), v.count_at_value()))
                 .collect(),
-            faults: tally.faults.clone(),
-            ..Outcome::default()
+            ended_early: None,
         }
     }
 
@@ -278,14 +269,14 @@ fn give_up_on(left: Left, interval: &Range<Instant>, tally: &mut Tally) {
     give_up_on_each(left.dues, interval, end, tally);
     let last = if left.lost { interval.end } else { interval.end.min(left.since) };
     let late = left.pace.late(&(interval.start..last), end);
-    tally.unsent += late.count();
+    tally.totals.unsent += late.count();
     late.record(&mut tally.latencies);
 }
 
 /// Records the requests due in the interval, as late as they are at `end`.
 fn give_up_on_each(dues: Vec<Instant>, interval: &Range<Instant>, end: Instant, tally: &mut Tally) {
     for due in dues.into_iter().filter(|due| interval.contains(due)) {
-        tally.unsent += 1;
+        tally.totals.unsent += 1;
         tally.latencies.saturating_record(as_nanos(end - due).max(1));
     }
 }

@@ -83,10 +83,11 @@ pub(crate) fn conduct(
     }
     connect::look_after(&connections.idle, board);
     drain(order, board, &sleep);
-    let mut outcome = Outcome { connected: connections.busy, begun, ended_early: early, ..board.outcome() };
+    let mut outcome = Outcome { ended_early: early, ..board.outcome() };
+    (outcome.totals.connected, outcome.totals.begun) = (connections.busy, begun);
     if let Some((before, after)) = meters {
-        outcome.own_cpu = after.own.saturating_sub(before.own);
-        outcome.server = before
+        outcome.totals.own_cpu = after.own.saturating_sub(before.own);
+        outcome.totals.server = before
             .server
             .zip(after.server)
             .map(|(before, after)| Usage { cpu: after.cpu.saturating_sub(before.cpu), ..after });

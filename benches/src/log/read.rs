@@ -4,6 +4,7 @@ use super::{HEAD, Origin, ROW, Rest};
 use crate::generator::new_histogram;
 use crate::process::Usage;
 use crate::report::{Report, Row, Source};
+use crate::wire::Totals;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use hdrhistogram::Histogram;
@@ -32,17 +33,17 @@ pub(crate) fn merge(files: &[PathBuf]) -> io::Result<Report> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", file.display()));
         let (origin, found) = read(file).map_err(named)?;
         origins.push(origin);
-        parts.extend(found.iter().map(Part::of));
+        parts.extend(found.iter().map(|row| (row.name.clone(), row.scenario.clone(), row.totals.clone())));
         found.into_iter().for_each(|row| add(row, &mut rows));
     }
-    rows.iter_mut().for_each(|row| row.server = usage(row, &parts));
+    rows.iter_mut().for_each(|row| row.totals.server = usage(row, &parts));
     for number in 0..rows.len() {
         // The place among the servers, by the order in which they came.
         let first = rows.iter().position(|row: &Row| row.name == rows[number].name).unwrap_or(number);
         rows[number].place = if first == number { servers(&rows[..number]) } else { rows[first].place };
     }
     rows.sort_by(|a, b| a.place.cmp(&b.place).then(order(a.asked, b.asked)));
-    let begun = rows.iter().filter(|row| is_measured(row)).map(|row| row.begun).min();
+    let begun = rows.iter().filter(|row| is_measured(row)).map(|row| row.totals.begun).min();
     Ok(Report {
         started: begun.map_or_else(SystemTime::now, |begun| UNIX_EPOCH + begun),
         // The merging itself was not interrupted; the rows say which runs were.
@@ -103,14 +104,13 @@ fn to_row(
     rest: Option<Rest>,
 ) -> io::Result<Row> {
     let latencies = decode(interval.encoded_histogram())?;
-    let rest = rest.unwrap_or_else(|| Rest {
-        replies: latencies.len(),
-        elapsed: interval.duration(),
-        ..Rest::default()
+    let mut rest = rest.unwrap_or_else(|| {
+        let (replies, elapsed) = (latencies.len(), interval.duration());
+        Rest { totals: Totals { replies, elapsed, ..Totals::default() }, ..Rest::default() }
     });
     let begun = base.checked_add(interval.start_timestamp());
-    let begun = begun.filter(|begun| begun.checked_add(rest.elapsed).is_some_and(|end| end < FAR));
-    let begun = begun.ok_or_else(|| invalid("a time is beyond all calendars"))?;
+    let begun = begun.filter(|begun| begun.checked_add(rest.totals.elapsed).is_some_and(|end| end < FAR));
+    rest.totals.begun = begun.ok_or_else(|| invalid("a time is beyond all calendars"))?;
     let (name, scenario) = tag.split_once('/').unwrap_or((tag, ""));
     Ok(Row {
         place: 0,
@@ -118,16 +118,8 @@ fn to_row(
         about: rest.about,
         scenario: scenario.into(),
         asked: rest.asked,
-        begun,
-        connected: rest.connected,
-        replies: rest.replies,
-        elapsed: rest.elapsed,
+        totals: rest.totals,
         latencies,
-        server: rest.server,
-        own_cpu: rest.own_cpu,
-        unsent: rest.unsent,
-        unanswered: rest.unanswered,
-        faults: rest.faults,
         timeline: Vec::new(),
         errors: rest.errors,
         notes: rest.notes,
@@ -151,9 +143,9 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-/// Whether the row came to its measured time.
+/// Whether a row came to its measured time.
 fn is_measured(row: &Row) -> bool {
-    !row.elapsed.is_zero()
+    !row.totals.elapsed.is_zero()
 }
 
 /// Adds a row of another generator: the rates add up.
@@ -164,25 +156,26 @@ fn add(row: Row, rows: &mut Vec<Row>) {
     sum.asked = sum.asked.zip(row.asked).map(|(one, other)| one + other);
     match (is_measured(sum), is_measured(&row)) {
         (true, true) => add_times(sum, &row),
-        (false, _) => (sum.begun, sum.elapsed) = (row.begun, row.elapsed),
+        (false, _) => (sum.totals.begun, sum.totals.elapsed) = (row.totals.begun, row.totals.elapsed),
         (true, false) => {}
     }
     absorb(sum, row);
 }
 
 fn add_times(sum: &mut Row, row: &Row) {
-    if overlap(span(sum), span(row)) < OVERLAP * sum.elapsed.min(row.elapsed).as_secs_f64() {
-        add_note(sum, "the logs are not of the same time, so that the rates do not add up".into());
-    }
-    let end = (sum.begun + sum.elapsed).max(row.begun + row.elapsed);
-    let (rate, replies) = (sum.rate() + row.rate(), sum.replies.saturating_add(row.replies));
-    sum.begun = sum.begun.min(row.begun);
+    let (rate, one, other) = (sum.rate() + row.rate(), &mut sum.totals, &row.totals);
+    let is_apart = overlap(one, other) < OVERLAP * one.elapsed.min(other.elapsed).as_secs_f64();
+    let end = (one.begun + one.elapsed).max(other.begun + other.elapsed);
+    one.begun = one.begun.min(other.begun);
     // Of runs side by side the rates are summed; this is the time in which the sum of the replies has that
     // rate.
-    sum.elapsed = match rate > 0.0 {
-        true => Duration::from_secs_f64(replies as f64 / rate),
-        false => end - sum.begun,
+    one.elapsed = match rate > 0.0 {
+        true => Duration::from_secs_f64(one.replies.saturating_add(other.replies) as f64 / rate),
+        false => end - one.begun,
     };
+    if is_apart {
+        add_note(sum, "the logs are not of the same time, so that the rates do not add up".into());
+    }
 }
 
 /// Adds a row of the same generator, which came after the others.
@@ -190,77 +183,54 @@ fn append(row: Row, rows: &mut Vec<Row>) {
     let Some(sum) = rows.iter_mut().find(|sum| sum.name == row.name && sum.scenario == row.scenario) else {
         return rows.push(row);
     };
-    sum.elapsed += row.elapsed;
+    sum.totals.elapsed += row.totals.elapsed;
     absorb(sum, row);
 }
 
 /// Adds all but the times. What a log says may be anything, hence the saturation.
 fn absorb(sum: &mut Row, row: Row) {
-    sum.connected = sum.connected.saturating_add(row.connected);
-    sum.replies = sum.replies.saturating_add(row.replies);
+    let (totals, more) = (&mut sum.totals, row.totals);
+    totals.connected = totals.connected.saturating_add(more.connected);
+    totals.replies = totals.replies.saturating_add(more.replies);
+    totals.own_cpu = totals.own_cpu.saturating_add(more.own_cpu);
+    totals.server = None;
+    totals.unsent = totals.unsent.saturating_add(more.unsent);
+    totals.unanswered = totals.unanswered.saturating_add(more.unanswered);
+    totals.faults.add(&more.faults);
     // Both histograms have the bounds of ours.
     sum.latencies += row.latencies;
-    sum.own_cpu = sum.own_cpu.saturating_add(row.own_cpu);
-    sum.server = None;
-    sum.unsent = sum.unsent.saturating_add(row.unsent);
-    sum.unanswered = sum.unanswered.saturating_add(row.unanswered);
-    sum.faults.add(&row.faults);
     sum.errors.extend(row.errors);
     row.notes.into_iter().for_each(|note| add_note(sum, note));
 }
 
-/// Several generators may have the same to say.
+/// Adds a note, unless another generator has said so.
 fn add_note(row: &mut Row, note: String) {
     if !row.notes.contains(&note) {
         row.notes.push(note);
     }
 }
 
-/// When it was measured, and for how long.
-type Span = (Duration, Duration);
-
-fn span(row: &Row) -> Span {
-    (row.begun, row.elapsed)
+/// Returns for how many seconds both were measured.
+fn overlap(one: &Totals, other: &Totals) -> f64 {
+    let end = (one.begun + one.elapsed).min(other.begun + other.elapsed);
+    end.saturating_sub(one.begun.max(other.begun)).as_secs_f64()
 }
 
-/// For how many seconds both were measured.
-fn overlap(one: Span, other: Span) -> f64 {
-    let end = (one.0 + one.1).min(other.0 + other.1);
-    end.saturating_sub(one.0.max(other.0)).as_secs_f64()
-}
+/// What one log has of a row: its name, its scenario and its totals.
+type Part = (String, String, Totals);
 
-/// What one log has of a row.
-struct Part {
-    name: String,
-    scenario: String,
-    span: Span,
-    replies: u64,
-    server: Option<Usage>,
-}
-
-impl Part {
-    fn of(row: &Row) -> Part {
-        let (name, scenario) = (row.name.clone(), row.scenario.clone());
-        Part { name, scenario, span: span(row), replies: row.replies, server: row.server }
-    }
-
-    /// How many of its replies came meanwhile, if they came evenly.
-    fn replies_during(&self, span: Span) -> f64 {
-        match self.span.1.is_zero() {
-            true => 0.0,
-            false => self.replies as f64 * overlap(self.span, span) / self.span.1.as_secs_f64(),
-        }
-    }
-}
-
-/// What the server has used, if just one of the logs says so: that of the generator that started it. It did
-/// so for the replies that all generators had in that one's interval, and is told for as many as the row has.
-/// Of several that say so each had its own server.
+/// Returns what the server has used, if just one of the logs says so: that of the generator that started it.
+///
+/// The server used it for the replies that all generators had in that one's interval, if they came evenly. The
+/// row gets its share for as many as it has. Of several logs that say so each had its own server.
 fn usage(row: &Row, parts: &[Part]) -> Option<Usage> {
-    let parts = || parts.iter().filter(|part| part.name == row.name && part.scenario == row.scenario);
-    let mut known = parts().filter_map(|part| Some((part.span, part.server?)));
-    let ((span, usage), None) = (known.next()?, known.next()) else { return None };
-    let replies: f64 = parts().map(|part| part.replies_during(span)).sum();
-    let cpu = usage.cpu.as_secs_f64() * row.replies as f64 / replies;
+    let is_of_row = |(name, scenario, _): &&Part| *name == row.name && *scenario == row.scenario;
+    let totals = || parts.iter().filter(is_of_row).map(|(.., totals)| totals);
+    let mut known = totals().filter_map(|totals| Some((totals, totals.server?)));
+    let ((starter, usage), None) = (known.next()?, known.next()) else { return None };
+    let measured = totals().filter(|totals| !totals.elapsed.is_zero());
+    let during =
+        measured.map(|part| part.replies as f64 * overlap(part, starter) / part.elapsed.as_secs_f64());
+    let cpu = usage.cpu.as_secs_f64() * row.totals.replies as f64 / during.sum::<f64>();
     Some(Usage { cpu: Duration::try_from_secs_f64(cpu).ok()?, ..usage })
 }

@@ -27,7 +27,7 @@ pub(crate) fn render(report: &Report) -> io::Result<String> {
     for row in &report.rows {
         let tag = tag(row);
         log.write_comment(&format!("{ROW}{}", serde_json::to_string(&rest(row, &tag))?))?;
-        log.write_histogram(&row.latencies, row.begun, row.elapsed, Tag::new(&tag))
+        log.write_histogram(&row.latencies, row.totals.begun, row.totals.elapsed, Tag::new(&tag))
             .map_err(io::Error::other)?;
     }
     String::from_utf8(text).map_err(io::Error::other)
@@ -43,14 +43,7 @@ fn rest(row: &Row, tag: &str) -> Rest {
         tag: tag.into(),
         about: row.about.clone(),
         asked: row.asked,
-        connected: row.connected,
-        replies: row.replies,
-        elapsed: row.elapsed,
-        own_cpu: row.own_cpu,
-        server: row.server,
-        unsent: row.unsent,
-        unanswered: row.unanswered,
-        faults: row.faults.clone(),
+        totals: row.totals.clone(),
         errors: row.errors.clone(),
         notes: row.notes.clone(),
     }

@@ -80,7 +80,7 @@ fn cards(report: &Report) -> Vec<Card<'_>> {
             ("p50", time(row.latency(0.5))),
             ("p99", time(row.latency(0.99))),
             ("CPU per request", time(row.cpu_per_request())),
-            ("memory", row.server.map_or_else(|| "–".into(), |usage| units::bytes(usage.resident))),
+            ("memory", row.totals.server.map_or_else(|| "–".into(), |usage| units::bytes(usage.resident))),
         ];
         let share = if best > 0.0 { (row.rate() / best * 1e3).round() / 10.0 } else { 0.0 };
         Card { row, rate: units::rate(row.rate()), unit, share, facts }

@@ -15,15 +15,15 @@ pub mod units;
 use crate::generator::new_histogram;
 use crate::log::{self, Origin};
 use crate::options::{Options, Outputs};
-use crate::process::{Machine, Usage};
+use crate::process::Machine;
 use crate::run::Finished;
 use crate::terminal::{self, complain};
-use crate::wire::{Faults, Outcome, Progress, Protocol};
+use crate::wire::{Outcome, Progress, Protocol, Totals};
 use hdrhistogram::Histogram;
 use std::fmt::Write as _;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use std::{env, fs};
 
 /// The percentiles of the table.
@@ -149,19 +149,9 @@ pub struct Row {
     pub(crate) scenario: String,
     /// Requests per second that were asked for.
     pub(crate) asked: Option<f64>,
-    /// When the measured interval began, since 1970.
-    pub(crate) begun: Duration,
-    pub(crate) connected: usize,
-    pub(crate) replies: u64,
-    pub(crate) elapsed: Duration,
+    pub(crate) totals: Totals,
     /// In nanoseconds.
     pub(crate) latencies: Histogram<u64>,
-    pub(crate) server: Option<Usage>,
-    pub(crate) own_cpu: Duration,
-    pub(crate) unsent: u64,
-    /// Datagrams without a reply.
-    pub(crate) unanswered: u64,
-    pub(crate) faults: Faults,
     pub(crate) timeline: Vec<Progress>,
     /// What went wrong.
     pub(crate) errors: Vec<String>,
@@ -188,16 +178,8 @@ impl Row {
             about: about.into(),
             scenario: scenario::word(options, protocol, asked),
             asked,
-            begun: outcome.begun,
-            connected: outcome.connected,
-            replies: outcome.replies,
-            elapsed: outcome.elapsed,
             latencies: to_histogram(&outcome),
-            server: outcome.server,
-            own_cpu: outcome.own_cpu,
-            unsent: outcome.unsent,
-            unanswered: outcome.unanswered,
-            faults: outcome.faults,
+            totals: outcome.totals,
             timeline: finished.timeline,
             errors,
             notes: Vec::new(),
@@ -221,12 +203,18 @@ impl Row {
 
     /// True unless something went wrong or more of the requests than a few had to wait to the end.
     pub(crate) fn keeps_up(&self) -> bool {
-        self.errors.is_empty() && self.replies > 0 && self.unsent as f64 <= LATE * self.replies as f64
+        self.errors.is_empty()
+            && self.totals.replies > 0
+            && self.totals.unsent as f64 <= LATE * self.totals.replies as f64
     }
 
     /// Requests answered per second.
     pub(crate) fn rate(&self) -> f64 {
-        if self.elapsed.is_zero() { 0.0 } else { self.replies as f64 / self.elapsed.as_secs_f64() }
+        if self.totals.elapsed.is_zero() {
+            0.0
+        } else {
+            self.totals.replies as f64 / self.totals.elapsed.as_secs_f64()
+        }
     }
 
     /// The latency that this share of the requests did not exceed, in nanoseconds; `None` if there were none.
@@ -242,19 +230,23 @@ impl Row {
 
     /// Processor time of the server for one request.
     pub(crate) fn cpu_per_request(&self) -> Option<u64> {
-        let cpu = self.server?.cpu.as_nanos() / u128::from(self.replies.max(1));
-        (self.replies > 0).then(|| u64::try_from(cpu).unwrap_or(u64::MAX))
+        let cpu = self.totals.server?.cpu.as_nanos() / u128::from(self.totals.replies.max(1));
+        (self.totals.replies > 0).then(|| u64::try_from(cpu).unwrap_or(u64::MAX))
     }
 
     /// The share of one processor that the generator used.
     pub(crate) fn generator_busy(&self) -> f64 {
-        if self.elapsed.is_zero() { 0.0 } else { self.own_cpu.as_secs_f64() / self.elapsed.as_secs_f64() }
+        if self.totals.elapsed.is_zero() {
+            0.0
+        } else {
+            self.totals.own_cpu.as_secs_f64() / self.totals.elapsed.as_secs_f64()
+        }
     }
 
     /// The share of one processor that the server used.
     pub(crate) fn server_busy(&self) -> Option<f64> {
-        let cpu = self.server?.cpu.as_secs_f64();
-        (!self.elapsed.is_zero()).then(|| cpu / self.elapsed.as_secs_f64())
+        let cpu = self.totals.server?.cpu.as_secs_f64();
+        (!self.totals.elapsed.is_zero()).then(|| cpu / self.totals.elapsed.as_secs_f64())
     }
 
     /// Summarizes a run for the progress.
@@ -265,9 +257,9 @@ impl Row {
                 false => finished.errors.join("; "),
             };
         };
-        let rate = outcome.replies as f64 / outcome.elapsed.as_secs_f64().max(1e-9);
+        let rate = outcome.totals.replies as f64 / outcome.totals.elapsed.as_secs_f64().max(1e-9);
         let p99 = to_histogram(outcome).value_at_quantile(0.99);
-        let faults = match outcome.faults.total() {
+        let faults = match outcome.totals.faults.total() {
             0 => String::new(),
             count => format!(" · errors: {}", units::count(count)),
         };
@@ -276,21 +268,21 @@ impl Row {
 
     fn find_notes(&self, options: &Options, interrupted: bool) -> Vec<String> {
         let mut notes = Vec::new();
-        let late = self.unsent as f64 > LATE * self.replies as f64;
+        let late = self.totals.unsent as f64 > LATE * self.totals.replies as f64;
         // A generator with little to do polls before it sleeps, and looks busy.
         let crowded = late || self.asked.is_none() && options.connections * options.pipeline >= CROWD;
-        if interrupted && !self.elapsed.is_zero() {
-            notes.push(format!("interrupted: measured for {}", units::time(self.elapsed)));
+        if interrupted && !self.totals.elapsed.is_zero() {
+            notes.push(format!("interrupted: measured for {}", units::time(self.totals.elapsed)));
         }
         if late {
-            let unsent = units::count(self.unsent);
+            let unsent = units::count(self.totals.unsent);
             notes.push(format!(
                 "did not keep up with the rate: {unsent} requests were due and still waited at the end; they count with \
                  the latency they had reached"
             ));
         }
-        if self.unanswered > 0 {
-            let (unanswered, patience) = (units::count(self.unanswered), units::time(options.timeout));
+        if self.totals.unanswered > 0 {
+            let (unanswered, patience) = (units::count(self.totals.unanswered), units::time(options.timeout));
             notes.push(format!(
                 "no reply came to {unanswered} datagrams within {patience}; they count with that latency"
             ));
@@ -308,20 +300,21 @@ impl Row {
 fn find_errors(outcome: &Outcome, options: &Options, interrupted: bool, errors: &mut Vec<String>) {
     // Under a low rate nothing may have been due.
     let is_paced = options.rate.is_some();
-    if outcome.faults.total() > 0 {
-        errors.push(outcome.faults.to_string());
+    if outcome.totals.faults.total() > 0 {
+        errors.push(outcome.totals.faults.to_string());
     }
-    if interrupted || !errors.is_empty() && outcome.connected == 0 {
+    if interrupted || !errors.is_empty() && outcome.totals.connected == 0 {
         return;
     }
     if let Some(why) = &outcome.ended_early {
         errors.push(format!("ended early: {why}"));
     }
-    if outcome.replies == 0 && !(is_paced && outcome.latencies.is_empty()) {
+    if outcome.totals.replies == 0 && !(is_paced && outcome.latencies.is_empty()) {
         errors.push("no reply came".into());
     }
-    if outcome.connected < options.connections as usize && outcome.connected > 0 {
-        errors.push(format!("only {} of {} connections stood", outcome.connected, options.connections));
+    if outcome.totals.connected < options.connections as usize && outcome.totals.connected > 0 {
+        errors
+            .push(format!("only {} of {} connections stood", outcome.totals.connected, options.connections));
     }
 }
 
@@ -361,15 +354,10 @@ impl CrossCheck {
 }
 
 /// Checks before the measurement whether all files can be written. Complains about each that cannot.
-pub(crate) fn can_publish(outputs: &Outputs, log: Option<&Path>) -> bool {
-    let page = page_of(outputs);
+pub(crate) fn can_publish(program: &str, outputs: &Outputs, log: Option<&Path>) -> bool {
+    let page = page_of(program, outputs);
     let files = [("page", Some(&*page)), ("figures", outputs.json.as_deref()), ("log", log)];
-    files.into_iter().all(|(what, path)| path.is_none_or(|path| can_write("load", what, path)))
-}
-
-/// Checks whether a file can be written. Complains if not.
-pub(crate) fn can_write(program: &str, what: &str, path: &Path) -> bool {
-    told(program, what, path, open(path))
+    files.into_iter().all(|(what, path)| path.is_none_or(|path| told(program, what, path, open(path))))
 }
 
 fn open(path: &Path) -> io::Result<()> {
@@ -383,15 +371,20 @@ fn open(path: &Path) -> io::Result<()> {
     }
 }
 
-fn page_of(outputs: &Outputs) -> PathBuf {
-    outputs.html.clone().unwrap_or_else(|| default_page("fibra-load"))
+/// Returns where the page is written.
+pub(crate) fn page_of(program: &str, outputs: &Outputs) -> PathBuf {
+    outputs.html.clone().unwrap_or_else(|| {
+        let target = PathBuf::from("target");
+        let parent = if target.is_dir() { target } else { env::temp_dir() };
+        parent.join(format!("fibra-{program}")).join("report.html")
+    })
 }
 
 /// Writes the page and, if asked, the files; then prints the table, and where they are. False if something
 /// could not be written.
 pub(crate) fn publish(report: &Report, outputs: &Outputs, log: Option<&Path>) -> bool {
     let mut text = table::render(report);
-    let page = page_of(outputs);
+    let page = page_of("load", outputs);
     let mut written = write("load", "page", &page, Ok(html::render(report)), &mut text);
     if let Some(file) = &outputs.json {
         written &= write("load", "figures", file, Ok(json::render(report)), &mut text);
@@ -436,11 +429,4 @@ fn make_folders(path: &Path) -> io::Result<()> {
         Some(folder) => fs::create_dir_all(folder),
         None => Ok(()),
     }
-}
-
-/// Where a page is written by default.
-pub(crate) fn default_page(folder: &str) -> PathBuf {
-    let target = PathBuf::from("target");
-    let parent = if target.is_dir() { target } else { env::temp_dir() };
-    parent.join(folder).join("report.html")
 }

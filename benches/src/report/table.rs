@@ -37,16 +37,16 @@ pub(crate) fn cells(report: &Report, row: &Row) -> Vec<String> {
     cells.extend(PERCENTILES.map(|(_, share)| time(row.latency(share))));
     cells.push(time(row.longest()));
     cells.push(time(row.cpu_per_request()));
-    cells.push(row.server.map_or_else(|| NONE.into(), |usage| units::bytes(usage.resident)));
+    cells.push(row.totals.server.map_or_else(|| NONE.into(), |usage| units::bytes(usage.resident)));
     if has_losses(report) {
-        cells.push(units::count(row.unanswered));
+        cells.push(units::count(row.totals.unanswered));
     }
-    cells.push(units::count(row.faults.total().max(row.errors.len() as u64)));
+    cells.push(units::count(row.totals.faults.total().max(row.errors.len() as u64)));
     cells
 }
 
 fn has_losses(report: &Report) -> bool {
-    report.rows.iter().any(|row| row.unanswered > 0)
+    report.rows.iter().any(|row| row.totals.unanswered > 0)
 }
 
 /// The whole report as text.

@@ -60,5 +60,5 @@ fn figures(row: &Row) -> Option<Answer> {
         (Measure::LatencyTail, row.latency(0.99)?),
     ];
     let figures = figures.map(|(measure, figure)| (measure, figure as f64));
-    Some(Answer { elapsed: row.elapsed, figures: figures.into(), is_timed: false })
+    Some(Answer { elapsed: row.totals.elapsed, figures: figures.into(), is_timed: false })
 }

@@ -12,7 +12,7 @@ fn only_the_interval_is_measured() {
     board.end();
     board.record(&[Instant::now()], Instant::now());
     let outcome = board.outcome();
-    assert_eq!(outcome.replies, 2);
+    assert_eq!(outcome.totals.replies, 2);
     assert_eq!(outcome.latencies.iter().map(|(_, count)| count).sum::<u64>(), 2);
 }
 
@@ -25,7 +25,7 @@ fn a_late_reply_counts_from_its_due_time_and_not_towards_the_rate() {
     board.end();
     board.record(&[due], due + Duration::from_millis(500));
     let outcome = board.outcome();
-    assert_eq!(outcome.replies, 0);
+    assert_eq!(outcome.totals.replies, 0);
     assert!(outcome.latencies[0].0 >= 499_000_000, "{:?}", outcome.latencies);
 }
 
@@ -39,7 +39,7 @@ fn what_a_lost_lane_leaves_is_late_to_the_end_of_the_interval() {
         give_up_on(left, &(start..after(20_500)), &mut board.tally());
         let tally = board.tally();
         assert!(tally.latencies.max().abs_diff(20_500_000) < 50_000, "{}", tally.latencies.max());
-        (tally.unsent, tally.latencies.len())
+        (tally.totals.unsent, tally.latencies.len())
     };
     assert_eq!(unsent(true), (22, 22));
     // One that ended in order owes nothing from then on.
@@ -52,7 +52,7 @@ fn what_is_left_is_counted_once() {
     board.begin();
     board.leave(&Err(Fault::Closed), vec![Instant::now()], Pace::new(1e-3, 1, 1, Instant::now()));
     board.end();
-    assert_eq!([board.outcome().unsent, board.outcome().unsent], [1, 1]);
+    assert_eq!([board.outcome().totals.unsent, board.outcome().totals.unsent], [1, 1]);
 }
 
 #[test]
@@ -66,7 +66,10 @@ fn what_was_lost_is_late_to_the_end_of_the_interval() {
     std::thread::sleep(Duration::from_millis(2));
     board.end();
     let outcome = board.outcome();
-    assert_eq!((outcome.unsent, outcome.latencies.iter().map(|(_, count)| count).sum::<u64>()), (2, 2));
+    assert_eq!(
+        (outcome.totals.unsent, outcome.latencies.iter().map(|(_, count)| count).sum::<u64>()),
+        (2, 2)
+    );
     assert!(outcome.latencies[0].0 >= 1_990_000, "{:?}", outcome.latencies);
 }
 
@@ -78,5 +81,5 @@ fn nothing_is_held_against_the_server_after_a_stop() {
     board.connection_ends(Err(Fault::Closed));
     board.stop();
     board.connection_ends(Err(Fault::Closed));
-    assert_eq!((board.outcome().faults.lost, board.live()), (1, 0));
+    assert_eq!((board.outcome().totals.faults.lost, board.live()), (1, 0));
 }
