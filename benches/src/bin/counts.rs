@@ -7,6 +7,7 @@
 //! does. `counts` alone prints the names of the paths with what each time is.
 
 use std::env;
+use std::error::Error;
 use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -49,40 +50,27 @@ const PATHS: [Path; 9] = [
     ("echo", "the server answers a request of 64 bytes, of 64 connections", echoes),
 ];
 
-fn main() -> ExitCode {
+fn main() -> Result<ExitCode, Box<dyn Error>> {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         [] => PATHS.iter().for_each(|(name, about, _)| println!("{name}: {about}")),
-        [CLIENT, address, times] => match (address.parse(), times.parse()) {
-            (Ok(address), Ok(times)) => return status(ask(address, times)),
-            _ => return ExitCode::FAILURE,
-        },
+        [CLIENT, address, times] => ask(address.parse()?, times.parse()?)?,
         [name, times] => match (PATHS.iter().find(|path| path.0 == name), times.parse::<NonZero<u64>>()) {
             (Some(&(_, _, path)), Ok(times)) => {
                 let runtime = fibra::Runtime::builder().workers(1).build().expect("a thread for the worker");
                 runtime.run(|| path(times.get()));
             }
-            _ => return usage(),
+            _ => return Ok(usage()),
         },
-        _ => return usage(),
+        _ => return Ok(usage()),
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 fn usage() -> ExitCode {
     eprintln!("usage: counts [PATH N]");
     ExitCode::from(2)
-}
-
-fn status(outcome: io::Result<()>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("counts: {error}");
-            ExitCode::FAILURE
-        }
-    }
 }
 
 /// Runs two closures as two tasks of the worker, to the end of both.

@@ -20,8 +20,8 @@ use fibra::net::{TcpListener, TcpStream};
 /// How many connections come, one a millisecond.
 const CONNECTIONS: usize = 200;
 
-/// How long one piece of a handler's work takes on a quiet core.
-const PIECE: Duration = Duration::from_micros(200);
+/// How many steps one piece of a handler's work has: some 200 microseconds on a quiet core.
+const STEPS: u64 = 100_000;
 
 /// How many pieces a handler has to do.
 const PIECES: usize = 100;
@@ -34,11 +34,10 @@ const ROUNDS: usize = 3;
 type Homes = Arc<Mutex<HashMap<ThreadId, usize>>>;
 
 fn main() -> io::Result<()> {
-    let steps = calibrate();
     let mut best = [f64::MAX; 2];
     for _ in 0..ROUNDS {
         for (workers, best) in (1..).zip(&mut best) {
-            let (seconds, homes) = measure(workers, steps)?;
+            let (seconds, homes) = measure(workers)?;
             println!("{workers} worker(s): {:8.0} pieces/s, homes {homes:?}", throughput(seconds));
             *best = best.min(seconds);
         }
@@ -52,28 +51,14 @@ fn throughput(seconds: f64) -> f64 {
     (CONNECTIONS * PIECES) as f64 / seconds
 }
 
-/// How many steps of [`compute`] a piece has. Measured once, so that every run has the same work.
-fn calibrate() -> u64 {
-    const STEPS: u64 = 10_000_000;
-    let time = |_| {
-        let begin = Instant::now();
-        compute(STEPS);
-        begin.elapsed()
-    };
-    let fastest = (0..5).map(time).min().unwrap_or(PIECE);
-    (STEPS as f64 * PIECE.as_secs_f64() / fastest.as_secs_f64()) as u64
-}
-
-/// Work that nothing can shorten: each step waits for the one before.
-fn compute(steps: u64) {
-    black_box(
-        (0..steps)
-            .fold(1, |state: u64, step| black_box(state.wrapping_mul(6_364_136_223_846_793_005) ^ step)),
-    );
+/// Does one piece, which nothing can shorten: each step waits for the one before.
+fn compute() {
+    let step = |state: u64, step| black_box(state.wrapping_mul(6_364_136_223_846_793_005) ^ step);
+    black_box((0..STEPS).fold(1, step));
 }
 
 /// The seconds from the client's first sign to the last reply, and how many connections each thread had.
-fn measure(workers: usize, steps: u64) -> io::Result<(f64, Vec<usize>)> {
+fn measure(workers: usize) -> io::Result<(f64, Vec<usize>)> {
     let homes = Homes::default();
     let runtime = fibra::Runtime::builder().workers(workers).build()?;
     let seconds = runtime.run(|| {
@@ -83,7 +68,7 @@ fn measure(workers: usize, steps: u64) -> io::Result<(f64, Vec<usize>)> {
         for _ in 0..CONNECTIONS {
             let (stream, _) = listener.accept()?;
             let homes = Arc::clone(&homes);
-            fibra::spawn(move || handle(stream, steps, &homes));
+            fibra::spawn(move || handle(stream, &homes));
         }
         fibra::unblock(|| client.join()).unwrap_or_else(|_| Err(io::Error::other("the client panicked")))
     })?;
@@ -92,12 +77,12 @@ fn measure(workers: usize, steps: u64) -> io::Result<(f64, Vec<usize>)> {
 }
 
 /// Waits for the sign, computes, and replies.
-fn handle(mut stream: TcpStream, steps: u64, homes: &Homes) -> io::Result<()> {
+fn handle(mut stream: TcpStream, homes: &Homes) -> io::Result<()> {
     let mut byte = [0];
     stream.read_exact(&mut byte)?;
     *homes.lock().unwrap_or_else(PoisonError::into_inner).entry(thread::current().id()).or_default() += 1;
     for _ in 0..PIECES {
-        compute(steps);
+        compute();
         fibra::yield_now();
     }
     stream.write_all(&byte)

@@ -14,7 +14,7 @@ use crate::report::units;
 use crate::servers::Server;
 use crate::wire::Protocol;
 use clap::Parser;
-use pairs::{Load, Pairs, median, quantile};
+use pairs::{Load, median, quantile};
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,14 +22,11 @@ use std::time::Duration;
 /// How long each server is loaded before its figures count.
 const WARMUP: Duration = Duration::from_millis(200);
 
-/// As many connections as the descriptors of a usual machine leave room for.
-const MOST: u32 = 8000;
-
 /// Requests a second, on so many connections, that are sent when they are due.
 const RATES: [u32; 3] = [10_000, 30_000, 60_000];
 const RATED: u32 = 64;
 
-/// Measures what fibra means to reach on the network, and says whether it does. Takes some eight minutes.
+/// Measures what fibra means to reach on the network, and says whether it does. Takes some five minutes.
 #[derive(Parser)]
 #[command(name = "figures", version, max_term_width = 100)]
 struct Plan {
@@ -85,26 +82,15 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
 /// Prints what comes of each load as soon as it is known.
 fn compared(campaign: &mut Campaign, servers: &[Server], pairs: u32) -> io::Result<()> {
     let mut ask = |connections, rate| pairs::compare(campaign, servers, Load { connections, rate }, pairs);
-    let one = ask(1, None)?;
-    spread("median latency, 1 connection", &one.latency, 0.5);
-    spread("server's CPU per request, 1 connection", &one.cpu, 1.0);
-    spread("server's CPU per request, 64 connections", &ask(64, None)?.cpu, 1.04);
-    thousand(&ask(1000, None)?);
-    match campaign::check_open_files(MOST) {
-        Ok(()) => spread("server's CPU per request, 8000 connections", &ask(MOST, None)?.cpu, 1.06),
-        Err(why) => println!("  server's CPU per request, 8000 connections: skipped, {why}"),
-    }
+    let thousand = ask(1000, None)?;
+    spread("server's CPU per request, 1000 connections", &thousand.cpu, 1.04);
+    spread("p99 / p50 of fibra itself, 1000 connections", &thousand.tail, 1.2);
+    beside("of the loop by hand, p99 / p50", median(&thousand.tail_by_hand));
     for rate in RATES {
         let found = ask(RATED, Some(rate.into()))?;
         spread(&format!("server's CPU at {} requests a second", units::count(rate.into())), &found.cpu, 1.25);
     }
     Ok(())
-}
-
-fn thousand(found: &Pairs) {
-    spread("server's CPU per request, 1000 connections", &found.cpu, 1.04);
-    spread("p99 / p50 of fibra itself, 1000 connections", &found.tail, 1.2);
-    beside("of the loop by hand, p99 / p50", median(&found.tail_by_hand));
 }
 
 /// Prints what the figure above is to be seen beside.

@@ -12,7 +12,6 @@ pub(super) const BY_HAND: &str = "echo_callbacks";
 #[derive(Default)]
 pub(super) struct Pairs {
     pub(super) cpu: Vec<f64>,
-    pub(super) latency: Vec<f64>,
     /// The 99th percentile in proportion to the median, both of the same server: of fibra's, and of the one
     /// by hand, which tells what the machine and the load do to it.
     pub(super) tail: Vec<f64>,
@@ -45,7 +44,6 @@ pub(super) fn compare(
             (ask(FIBRA)?, ask(BY_HAND)?)
         };
         pairs.cpu.push(ratio(fibra.cpu_per_request(), by_hand.cpu_per_request())?);
-        pairs.latency.push(ratio(fibra.latency(0.5), by_hand.latency(0.5))?);
         pairs.tail.push(ratio(fibra.latency(0.99), fibra.latency(0.5))?);
         pairs.tail_by_hand.push(ratio(by_hand.latency(0.99), by_hand.latency(0.5))?);
     }

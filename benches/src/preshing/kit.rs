@@ -1,14 +1,7 @@
-//! What a set of primitives has to offer, and what runs a test.
+//! What each primitive has to offer, and what runs a test.
 
 use std::io;
 use std::thread;
-
-/// A set of primitives.
-pub(super) trait Kit {
-    type Mutex: Mutex;
-    type Event: Event;
-    type ReadWrite: ReadWrite;
-}
 
 pub(super) trait Mutex: Send + Sync {
     fn new() -> Self;

@@ -10,7 +10,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `trials.rs` | the three tests, generic over the primitives and over what runs them |
-//! | `kit.rs` | what a set of primitives has to offer, and what runs a test |
+//! | `kit.rs` | what each primitive has to offer, and what runs a test |
 //! | `ours.rs` | fibra's primitives |
 //! | `semaphores.rs` | the primitives over a semaphore, as he builds them: that of the system, or a mutex and a condition variable |
 
@@ -24,11 +24,11 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use clap::Parser;
+use fibra::sync;
 
 use crate::sys;
 use kit::{Tasks, Threads};
-use ours::Ours;
-use semaphores::{Monitor, Over};
+use semaphores::{Benaphore, Counted, Monitor, Phases};
 
 /// Measures three primitives, four tasks or threads at each: fibra's among tasks and among threads,
 /// those built over the system's semaphore, and those over one of a condition variable. Takes about 20
@@ -54,16 +54,16 @@ struct Trial {
 
 /// The test among fibra's tasks and threads, over the system's semaphore, and over a condition variable.
 macro_rules! trial {
-    ($name:literal, $test:ident, $his:expr, $part:literal) => {
+    ($name:literal, $test:ident of $ours:ty, $theirs:ident, $his:expr, $part:literal) => {
         Trial {
             name: $name,
             his: $his,
             part: $part,
             ways: [
-                trials::$test::<Ours, Tasks>,
-                |_, rounds| trials::$test::<Ours, Threads>(&Threads, rounds),
-                |_, rounds| trials::$test::<Over<sys::Semaphore>, Threads>(&Threads, rounds),
-                |_, rounds| trials::$test::<Over<Monitor>, Threads>(&Threads, rounds),
+                trials::$test::<$ours, Tasks>,
+                |_, rounds| trials::$test::<$ours, Threads>(&Threads, rounds),
+                |_, rounds| trials::$test::<$theirs<sys::Semaphore>, Threads>(&Threads, rounds),
+                |_, rounds| trials::$test::<$theirs<Monitor>, Threads>(&Threads, rounds),
             ],
         }
     };
@@ -72,9 +72,9 @@ macro_rules! trial {
 /// The event does a tenth of his share, since each round is some sleeps, and the read-write lock a fifth,
 /// since a lock that is handed over from processor to processor needs long.
 const TRIALS: [Trial; 3] = [
-    trial!("lightweight mutex", mutex, (375, 5503), 1),
-    trial!("auto-reset event", event, (593, 4665), 4),
-    trial!("read-write lock", read_write, (598, 7126), 2),
+    trial!("lightweight mutex", mutex of sync::Mutex<()>, Benaphore, (375, 5503), 1),
+    trial!("auto-reset event", event of sync::AutoResetEvent, Counted, (593, 4665), 4),
+    trial!("read-write lock", read_write of sync::RwLock<()>, Phases, (598, 7126), 2),
 ];
 
 /// Measures and prints.

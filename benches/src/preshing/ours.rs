@@ -1,17 +1,8 @@
-//! fibra's primitives.
+//! fibra's primitives, for tasks and for threads.
 
 use fibra::sync;
 
-use super::kit::{Event, Kit, Mutex, ReadWrite};
-
-/// fibra's, for tasks and for threads.
-pub(super) struct Ours;
-
-impl Kit for Ours {
-    type Mutex = sync::Mutex<()>;
-    type Event = sync::AutoResetEvent;
-    type ReadWrite = sync::RwLock<()>;
-}
+use super::kit::{Event, Mutex, ReadWrite};
 
 impl Mutex for sync::Mutex<()> {
     fn new() -> Self {

@@ -1,24 +1,14 @@
 //! The primitives as Preshing builds them over a semaphore: an atomic count in front, which most callers pass
 //! without the semaphore. Here it is the system's, or one of a mutex and a condition variable.
 
-use std::marker::PhantomData;
 use std::sync::atomic::{
     AtomicI32, AtomicU64, AtomicUsize, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed,
     Ordering::Release,
 };
 use std::sync::{Condvar, Mutex as Std, PoisonError};
 
-use super::kit::{Event, Kit, Mutex, ReadWrite, Semaphore};
+use super::kit::{Event, Mutex, ReadWrite, Semaphore};
 use crate::sys;
-
-/// All over a semaphore of type `S`.
-pub(super) struct Over<S>(PhantomData<S>);
-
-impl<S: Semaphore> Kit for Over<S> {
-    type Mutex = Benaphore<S>;
-    type Event = Counted<S>;
-    type ReadWrite = Phases<S>;
-}
 
 impl Semaphore for sys::Semaphore {
     fn new() -> Self {

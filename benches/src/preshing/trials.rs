@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 
-use super::kit::{Crowd, Event, Kit, Mutex, ReadWrite};
+use super::kit::{Crowd, Event, Mutex, ReadWrite};
 
 /// How many tasks or threads take part.
 const CROWD: usize = 4;
@@ -15,17 +15,17 @@ const CROWD: usize = 4;
 struct Random(u64);
 
 /// All lock, count and unlock.
-pub(super) fn mutex<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
+pub(super) fn mutex<M: Mutex, C: Crowd>(crowd: &C, rounds: u32) -> bool {
     // An atomic costs nothing here, since it is never changed in one step.
-    let (mutex, count) = (K::Mutex::new(), AtomicU64::new(0));
+    let (mutex, count) = (M::new(), AtomicU64::new(0));
     let add_one = || count.store(count.load(Relaxed) + 1, Relaxed);
     crowd.run(CROWD, |_| (0..rounds).for_each(|_| mutex.with(add_one)));
     count.into_inner() == CROWD as u64 * u64::from(rounds)
 }
 
 /// One kicks the others awake; the last of them that is awake is the next one to kick.
-pub(super) fn event<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
-    let events: [K::Event; CROWD] = std::array::from_fn(|_| K::Event::new());
+pub(super) fn event<E: Event, C: Crowd>(crowd: &C, rounds: u32) -> bool {
+    let events: [E; CROWD] = std::array::from_fn(|_| E::new());
     let (missing, intact) = (AtomicI64::new(0), AtomicBool::new(true));
     crowd.run(CROWD, |number| {
         let (mut random, mut kicks) = (Random::new(number), number == 0);
@@ -47,8 +47,8 @@ pub(super) fn event<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
 }
 
 /// Three of four look for eight numbers in a row, one writes others there.
-pub(super) fn read_write<K: Kit, C: Crowd>(crowd: &C, rounds: u32) -> bool {
-    let (lock, intact) = (K::ReadWrite::new(), AtomicBool::new(true));
+pub(super) fn read_write<R: ReadWrite, C: Crowd>(crowd: &C, rounds: u32) -> bool {
+    let (lock, intact) = (R::new(), AtomicBool::new(true));
     let row: [AtomicUsize; 8] = std::array::from_fn(AtomicUsize::new);
     crowd.run(CROWD, |number| {
         let mut random = Random::new(number);
