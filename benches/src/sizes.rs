@@ -16,11 +16,9 @@ impl Sizes {
     /// The size of request `number` of `connection`: always the same for these two, and mixed as the weights
     /// say.
     pub(crate) fn of(&self, connection: u32, number: u32) -> usize {
-        let [(size, _)] = self.0[..] else { return self.draw(connection, number) };
-        size as usize
-    }
-
-    fn draw(&self, connection: u32, number: u32) -> usize {
+        if let [(size, _)] = self.0[..] {
+            return size as usize;
+        }
         let total: u64 = self.0.iter().map(|&(_, weight)| u64::from(weight)).sum();
         // The finalizer of splitmix64 (Steele, Lea, Flood, 2014).
         let mut noise = (u64::from(connection) << 32 | u64::from(number)).wrapping_add(0x9e37_79b9_7f4a_7c15);

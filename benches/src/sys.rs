@@ -43,11 +43,9 @@ fn listed(list: &str) -> Vec<usize> {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{allowed_cpus, cpu_time_of, die_with_parent, pin_to, sharing_a_core, sharpen_timers};
+pub(crate) use linux::*;
 #[cfg(not(target_os = "linux"))]
-pub(crate) use portable::{
-    allowed_cpus, cpu_time_of, die_with_parent, pin_to, sharing_a_core, sharpen_timers,
-};
+pub(crate) use portable::*;
 
 #[cfg(target_os = "linux")]
 mod linux {

@@ -15,21 +15,6 @@ const LONGEST: Duration = Duration::from_secs(3600);
 /// The moment that has not come yet.
 const NEVER: u64 = u64::MAX;
 
-/// Why a connection came to its end.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    /// The server closed it.
-    Closed,
-    /// The system says so.
-    System(io::Error),
-}
-
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}
-
 /// Replies, latencies and faults of a run, and whether it goes on.
 ///
 /// The atomics publish nothing but themselves, hence `Relaxed` throughout; the rest is behind a lock that is
@@ -121,7 +106,7 @@ impl Board {
     }
 
     /// Records how a connection ended. After a stop no fault counts.
-    pub(crate) fn connection_ends(&self, how: Result<(), Fault>) {
+    pub(crate) fn connection_ends(&self, how: io::Result<()>) {
         if let Err(fault) = how
             && !self.is_stopped()
         {
@@ -146,7 +131,7 @@ impl Board {
     ///
     /// They are the requests under way and all that have come due by `pace`. After a fault, requests that
     /// come due before the end of the interval count too.
-    pub(crate) fn leave(&self, how: &Result<(), Fault>, dues: Vec<Instant>, pace: Pace) {
+    pub(crate) fn leave(&self, how: &io::Result<()>, dues: Vec<Instant>, pace: Pace) {
         self.tally().left.push(Left { dues, pace, since: Instant::now(), lost: how.is_err() });
     }
 
@@ -184,13 +169,9 @@ impl Board {
         self.tally().totals.faults.timed_out += connections as u64;
     }
 
-    pub(crate) fn count(&self, fault: &Fault) {
+    pub(crate) fn count(&self, error: &io::Error) {
         use io::ErrorKind as Kind;
         let faults = &mut self.tally().totals.faults;
-        let Fault::System(error) = fault else {
-            faults.lost += 1;
-            return;
-        };
         match error.kind() {
             Kind::ConnectionRefused => faults.refused += 1,
             Kind::WouldBlock | Kind::TimedOut => faults.timed_out += 1,

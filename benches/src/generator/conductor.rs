@@ -38,32 +38,14 @@ impl Plan {
     }
 }
 
-/// Two meters that are read at both ends of the interval.
-struct Meters {
-    server: Option<Usage>,
-    own: Duration,
-}
-
-impl Meters {
-    fn read(order: &Order) -> Self {
-        Self { server: order.server.and_then(Usage::of), own: sys::own_cpu_time() }
-    }
-}
-
-/// The connections of a run.
-pub(crate) struct Connections {
-    /// How many of those stand on which requests are made.
-    pub(crate) busy: usize,
-    pub(crate) idle: Vec<TcpStream>,
-}
-
 /// Conducts a run to its end and says all that there is to say. `sleep` puts the caller to sleep, a task or a
-/// thread.
+/// thread. Requests are made on `busy` connections, and nothing is said on the `idle` ones.
 pub(crate) fn conduct(
     order: &Order,
     plan: Plan,
     board: &Board,
-    connections: &Connections,
+    busy: usize,
+    idle: &[TcpStream],
     sleep: impl Fn(Duration),
 ) {
     sleep(plan.start.saturating_duration_since(Instant::now()));
@@ -71,25 +53,26 @@ pub(crate) fn conduct(
     board.progress(Duration::ZERO);
     let watch = |until: Instant| watch(plan, until, board, &sleep);
     let mut early = watch(plan.begin);
+    // Of the server and of the generator.
+    let read_meters = || (order.server.and_then(Usage::of), sys::own_cpu_time());
     let mut meters = None;
     let begun = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     if early.is_none() {
-        let before = Meters::read(order);
+        let before = read_meters();
         board.begin();
         // The interval has its full length, also where so many connections came before us that it began late.
         early = watch(plan.end.max(Instant::now() + order.duration));
         board.end();
-        meters = Some((before, Meters::read(order)));
+        meters = Some((before, read_meters()));
     }
-    connect::look_after(&connections.idle, board);
+    connect::look_after(idle, board);
     drain(order, board, &sleep);
     let mut outcome = Outcome { ended_early: early, ..board.outcome() };
-    (outcome.totals.connected, outcome.totals.begun) = (connections.busy, begun);
-    if let Some((before, after)) = meters {
-        outcome.totals.own_cpu = after.own.saturating_sub(before.own);
-        outcome.totals.server = before
-            .server
-            .zip(after.server)
+    (outcome.totals.connected, outcome.totals.begun) = (busy, begun);
+    if let Some(((server_before, before), (server_after, after))) = meters {
+        outcome.totals.own_cpu = after.saturating_sub(before);
+        outcome.totals.server = server_before
+            .zip(server_after)
             .map(|(before, after)| Usage { cpu: after.cpu.saturating_sub(before.cpu), ..after });
     }
     say(&Event::Done(Box::new(outcome)));

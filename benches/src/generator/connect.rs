@@ -1,8 +1,8 @@
 //! All connections, before the first request.
 
-use super::board::{Board, Fault};
+use super::board::Board;
 use crate::wire::Order;
-use fibra::net::{TcpStream, UdpSocket};
+use fibra::net::TcpStream;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -32,14 +32,7 @@ impl Connection {
 
     /// The connection for the next exchange; one is made if there is none.
     pub(crate) fn take(&mut self) -> io::Result<TcpStream> {
-        match self.stream.take() {
-            Some(stream) => Ok(stream),
-            None => {
-                let stream = TcpStream::connect_timeout(&self.order.address, self.order.timeout)?;
-                prepare(&stream, &self.order)?;
-                Ok(stream)
-            }
-        }
+        self.stream.take().map_or_else(|| connect(&self.order, self.order.timeout), Ok)
     }
 
     /// True where every exchange has a connection of its own.
@@ -53,17 +46,12 @@ impl Connection {
     }
 }
 
-fn prepare(stream: &TcpStream, order: &Order) -> io::Result<()> {
+fn connect(order: &Order, patience: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(&order.address, patience)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(order.timeout))?;
-    stream.set_write_timeout(Some(order.timeout))
-}
-
-/// A socket for datagrams to `address` and from there.
-pub(crate) fn datagrams(address: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind(any_like(address))?;
-    socket.connect(address)?;
-    Ok(socket)
+    stream.set_write_timeout(Some(order.timeout))?;
+    Ok(stream)
 }
 
 /// Returns the unspecified address of the family, with any port.
@@ -84,9 +72,9 @@ pub(crate) fn connect_all(order: &Order, count: usize, board: &Board) -> Vec<Tcp
     let next = || tried.fetch_add(1, Relaxed) < count && !board.is_stopped();
     let connect = || {
         while next() {
-            match connect_one(order, deadline) {
+            match time_left(order, deadline).and_then(|left| connect(order, left)) {
                 Ok(stream) => streams.lock().unwrap_or_else(PoisonError::into_inner).push(stream),
-                Err(error) => board.count(&Fault::System(error)),
+                Err(error) => board.count(&error),
             }
         }
     };
@@ -96,12 +84,6 @@ pub(crate) fn connect_all(order: &Order, count: usize, board: &Board) -> Vec<Tcp
         }
     });
     streams.into_inner().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn connect_one(order: &Order, deadline: Instant) -> io::Result<TcpStream> {
-    let stream = TcpStream::connect_timeout(&order.address, time_left(order, deadline)?)?;
-    prepare(&stream, order)?;
-    Ok(stream)
 }
 
 /// Connects for the plain client: one after the other, with the sockets of std.
@@ -115,7 +97,7 @@ pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec
         Ok(stream)
     };
     let tries = (0..count).take_while(|_| !board.is_stopped()).map(connect);
-    tries.filter_map(|stream| stream.map_err(|error| board.count(&Fault::System(error))).ok()).collect()
+    tries.filter_map(|stream| stream.map_err(|error| board.count(&error)).ok()).collect()
 }
 
 /// Counts those of the silent connections that the server did not leave open.
@@ -124,7 +106,9 @@ pub(crate) fn look_after(idle: &[std::net::TcpStream], board: &Board) {
         let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
         peeked.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     };
-    idle.iter().filter(|stream| !is_open(stream)).for_each(|_| board.count(&Fault::Closed));
+    idle.iter()
+        .filter(|stream| !is_open(stream))
+        .for_each(|_| board.count(&io::ErrorKind::UnexpectedEof.into()));
 }
 
 fn time_left(order: &Order, deadline: Instant) -> io::Result<Duration> {

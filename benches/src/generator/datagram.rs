@@ -1,12 +1,12 @@
 //! Echo over datagrams, of which some may be lost, late, or in another order.
 
 use super::batch::Batch;
-use super::board::{Board, Fault};
+use super::board::Board;
 use super::connect;
 use super::link::Link;
 use crate::wire::Order;
 use fibra::net::UdpSocket;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
 /// By these first bytes a reply is known: they name the connection and the request (see `payload`).
@@ -24,10 +24,11 @@ pub(crate) struct Datagrams<'a> {
 }
 
 impl<'a> Datagrams<'a> {
-    pub(crate) fn new(id: u32, order: &Order, board: &'a Board) -> Result<Self, Fault> {
+    pub(crate) fn new(id: u32, order: &Order, board: &'a Board) -> io::Result<Self> {
         // A byte more than the longest, so that a reply that is too long is seen.
         let reply = vec![0; order.sizes.largest() + 1];
-        let socket = connect::datagrams(order.address)?;
+        let socket = UdpSocket::bind(connect::any_like(order.address))?;
+        socket.connect(order.address)?;
         Ok(Self {
             socket,
             board,
@@ -39,7 +40,7 @@ impl<'a> Datagrams<'a> {
     }
 
     /// Sends the batch and takes down the replies that come within the timeout.
-    fn send_and_receive(&mut self, dues: &[Instant]) -> Result<(), Fault> {
+    fn send_and_receive(&mut self, dues: &[Instant]) -> io::Result<()> {
         for place in 0..dues.len() {
             self.socket.send(self.batch.request(place))?;
         }
@@ -48,7 +49,7 @@ impl<'a> Datagrams<'a> {
             match self.socket.recv(&mut self.reply) {
                 Ok(length) => self.take_down(length, dues),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => break,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -74,7 +75,7 @@ impl<'a> Datagrams<'a> {
 }
 
 impl Link for Datagrams<'_> {
-    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> io::Result<()> {
         self.batch.make(dues.len());
         self.open.clear();
         self.open.resize(dues.len(), true);

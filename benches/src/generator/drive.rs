@@ -1,11 +1,12 @@
 //! The loops of a connection: the next batch follows the replies to the last, or requests leave when they are
 //! due.
 
-use super::board::{Board, Fault};
+use super::board::Board;
 use super::conductor::Plan;
 use super::link::Link;
 use super::pace::Pace;
 use crate::wire::Order;
+use std::io;
 use std::time::{Duration, Instant};
 
 /// Pause between a failed connection and the next one, where every request has its own.
@@ -23,7 +24,7 @@ pub(crate) fn drive(
     plan: Plan,
     board: &Board,
     sleep_until: fn(Instant),
-) -> Result<(), Fault> {
+) -> io::Result<()> {
     let mut pace = order.rate.map(|rate| Pace::new(rate, id, order.connections, plan.start));
     let (mut dues, mut outcome) = (Vec::with_capacity(order.pipeline), Ok(()));
     sleep_until(plan.start);

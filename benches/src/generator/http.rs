@@ -1,6 +1,6 @@
 //! HTTP/1.1: the same GET again and again, whose replies must be whole and have the status 200.
 
-use super::board::{Board, Fault};
+use super::board::Board;
 use super::connect::Connection;
 use super::link::Link;
 use super::reply::{Length, Reply};
@@ -44,11 +44,11 @@ impl<'a> Http<'a> {
         stream: &TcpStream,
         dues: &[Instant],
         replied: &mut usize,
-    ) -> Result<bool, Fault> {
+    ) -> io::Result<bool> {
         let mut closes = false;
         for due in dues {
             if closes {
-                return Err(Fault::Closed);
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
             let reply = self.read_reply(stream)?;
             closes = reply.closes;
@@ -62,7 +62,7 @@ impl<'a> Http<'a> {
     }
 
     /// Reads one reply to its end.
-    fn read_reply(&mut self, mut stream: &TcpStream) -> Result<Reply, Fault> {
+    fn read_reply(&mut self, mut stream: &TcpStream) -> io::Result<Reply> {
         let mut wanted = 1;
         loop {
             if self.filled - self.done >= wanted {
@@ -76,7 +76,7 @@ impl<'a> Http<'a> {
             }
             self.make_room(wanted)?;
             match stream.read(&mut self.input[self.filled..])? {
-                0 => return Err(Fault::Closed),
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
                 count => self.filled += count,
             }
         }
@@ -98,7 +98,7 @@ impl<'a> Http<'a> {
 }
 
 impl Link for Http<'_> {
-    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> io::Result<()> {
         let stream = self.line.take()?;
         (self.done, self.filled) = (0, 0);
         (&stream).write_all(&self.requests[..self.request * dues.len()])?;

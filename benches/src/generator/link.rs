@@ -1,11 +1,11 @@
 //! One lane of the load: a batch of requests out, their replies in.
 
 use super::batch::Batch;
-use super::board::{Board, Fault};
+use super::board::Board;
 use super::connect::Connection;
 use crate::wire::Order;
 use fibra::net::TcpStream;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
 use std::time::Instant;
@@ -18,7 +18,7 @@ pub(super) const WRITE_ASIDE: usize = 16 * 1024;
 pub(crate) trait Link {
     /// Sends one request for each of `dues`, waits for all the replies, and takes each down as soon as it is
     /// whole. After a fault those are left in `dues` to which none came.
-    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault>;
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> io::Result<()>;
 }
 
 /// Echo over a stream: the replies are the requests, byte for byte.
@@ -36,7 +36,7 @@ impl<'a> Echo<'a> {
 }
 
 impl Link for Echo<'_> {
-    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> io::Result<()> {
         self.batch.make(dues.len());
         let stream = self.line.take()?;
         let mut collect = || collect(&stream, &self.batch, &mut self.replies, dues, self.board);
@@ -67,8 +67,8 @@ fn look_for_more(mut stream: &TcpStream, board: &Board) {
 fn write_aside(
     stream: &TcpStream,
     requests: &[u8],
-    collect: impl FnOnce() -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    collect: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
     fibra::scope(|scope| {
         let mut writer = stream;
         scope.spawn(move || writer.write_all(requests).is_ok());
@@ -88,11 +88,11 @@ pub(super) fn collect(
     replies: &mut [u8],
     dues: &mut Vec<Instant>,
     board: &Board,
-) -> Result<(), Fault> {
+) -> io::Result<()> {
     let (mut filled, mut done) = (0, 0);
     while !dues.is_empty() {
         match stream.read(&mut replies[filled..batch.length()])? {
-            0 => return Err(Fault::Closed),
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
             count => filled += count,
         }
         let whole = batch.whole(done, filled);

@@ -20,8 +20,8 @@ mod reply;
 use crate::child;
 use crate::sys;
 use crate::wire::{Client, Event, Order, Protocol, STOP};
-use board::{Board, Fault};
-use conductor::{Connections, Plan};
+use board::Board;
+use conductor::Plan;
 use connect::Connection;
 use datagram::Datagrams;
 use fibra::net::TcpStream;
@@ -67,22 +67,22 @@ fn listen_for_stop(board: Arc<Board>) -> io::Result<()> {
 
 /// The fibra client: connects, starts a task for every connection, and conducts.
 fn run(order: &Arc<Order>, board: &Arc<Board>) {
-    let idle = connect::connect_all(order, order.idle, board).into_iter().map(Into::into).collect();
+    let idle: Vec<_> = connect::connect_all(order, order.idle, board).into_iter().map(Into::into).collect();
     let streams: Vec<Option<TcpStream>> = match order.protocol {
         Protocol::Tcp | Protocol::Http if !order.churn => {
             connect::connect_all(order, order.connections, board).into_iter().map(Some).collect()
         }
         _ => (0..order.connections).map(|_| None).collect(),
     };
-    let connections = Connections { busy: streams.len(), idle };
-    say(&Event::Connected(connections.busy));
+    let busy = streams.len();
+    say(&Event::Connected(busy));
     let plan = Plan::new(order);
     for (id, stream) in streams.into_iter().enumerate() {
         board.connection_starts();
         let (order, board) = (Arc::clone(order), Arc::clone(board));
         fibra::spawn(move || board.connection_ends(pursue(stream, id, &order, plan, &board)));
     }
-    conductor::conduct(order, plan, board, &connections, fibra::sleep);
+    conductor::conduct(order, plan, board, busy, &idle, fibra::sleep);
     // All is said. Connections that a silent server keeps waiting need not be unwound one by one.
     std::process::exit(0);
 }
@@ -93,7 +93,7 @@ fn pursue(
     order: &Arc<Order>,
     plan: Plan,
     board: &Board,
-) -> Result<(), Fault> {
+) -> io::Result<()> {
     let line = Connection::new(order, stream);
     let mut link: Box<dyn Link> = match order.protocol {
         Protocol::Tcp => Box::new(Echo::new(line, id as u32, order, board)),

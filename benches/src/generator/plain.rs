@@ -3,13 +3,13 @@
 //! It exists to contradict the fibra client where that one errs.
 
 use super::batch::Batch;
-use super::board::{Board, Fault};
-use super::conductor::{self, Connections, Plan};
+use super::board::Board;
+use super::conductor::{self, Plan};
 use super::drive::drive;
 use super::link::{Link, WRITE_ASIDE, collect};
 use super::{connect, say};
 use crate::wire::{Event, Order};
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::thread;
@@ -22,8 +22,8 @@ const STACK: usize = 128 * 1024;
 pub(super) fn run(order: &Arc<Order>, board: &Arc<Board>) {
     let idle = connect::connect_plainly(order, order.idle, board);
     let streams = connect::connect_plainly(order, order.connections, board);
-    let connections = Connections { busy: streams.len(), idle };
-    say(&Event::Connected(connections.busy));
+    let busy = streams.len();
+    say(&Event::Connected(busy));
     let plan = Plan::new(order);
     for (id, stream) in streams.into_iter().enumerate() {
         board.connection_starts();
@@ -34,10 +34,10 @@ pub(super) fn run(order: &Arc<Order>, board: &Arc<Board>) {
             shared.connection_ends(drive(&mut echo, id, &order, plan, &shared, sleep_until));
         };
         if let Err(error) = thread::Builder::new().stack_size(STACK).spawn(run) {
-            board.connection_ends(Err(error.into()));
+            board.connection_ends(Err(error));
         }
     }
-    conductor::conduct(order, plan, board, &connections, thread::sleep);
+    conductor::conduct(order, plan, board, busy, &idle, thread::sleep);
 }
 
 fn sleep_until(moment: Instant) {
@@ -53,7 +53,7 @@ struct PlainEcho<'a> {
 }
 
 impl Link for PlainEcho<'_> {
-    fn exchange(&mut self, dues: &mut Vec<Instant>) -> Result<(), Fault> {
+    fn exchange(&mut self, dues: &mut Vec<Instant>) -> io::Result<()> {
         self.batch.make(dues.len());
         let Self { stream, batch, replies, board } = self;
         let batch = &*batch;

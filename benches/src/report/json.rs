@@ -91,7 +91,7 @@ fn latency(row: &Row) -> Value {
         "unit": "ns",
         "count": row.latencies.len(),
         "mean": row.latencies.mean(),
-        "max": row.longest(),
+        "max": row.latency(1.0),
         "percentiles": percentiles,
         "histogram": buckets.collect::<Vec<_>>(),
     })

@@ -223,11 +223,6 @@ impl Row {
             .then(|| self.latencies.value_at_quantile(share).min(self.latencies.max()))
     }
 
-    /// The longest latency.
-    pub(crate) fn longest(&self) -> Option<u64> {
-        self.latency(1.0)
-    }
-
     /// Processor time of the server for one request.
     pub(crate) fn cpu_per_request(&self) -> Option<u64> {
         let cpu = self.totals.server?.cpu.as_nanos() / u128::from(self.totals.replies.max(1));

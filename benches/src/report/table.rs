@@ -35,7 +35,7 @@ pub(crate) fn cells(report: &Report, row: &Row) -> Vec<String> {
     }
     cells.push(units::rate(row.rate()));
     cells.extend(PERCENTILES.map(|(_, share)| time(row.latency(share))));
-    cells.push(time(row.longest()));
+    cells.push(time(row.latency(1.0)));
     cells.push(time(row.cpu_per_request()));
     cells.push(row.totals.server.map_or_else(|| NONE.into(), |usage| units::bytes(usage.resident)));
     if has_losses(report) {

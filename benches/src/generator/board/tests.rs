@@ -50,7 +50,11 @@ fn what_a_lost_lane_leaves_is_late_to_the_end_of_the_interval() {
 fn what_is_left_is_counted_once() {
     let board = Board::new();
     board.begin();
-    board.leave(&Err(Fault::Closed), vec![Instant::now()], Pace::new(1e-3, 1, 1, Instant::now()));
+    board.leave(
+        &Err(io::ErrorKind::UnexpectedEof.into()),
+        vec![Instant::now()],
+        Pace::new(1e-3, 1, 1, Instant::now()),
+    );
     board.end();
     assert_eq!([board.outcome().totals.unsent, board.outcome().totals.unsent], [1, 1]);
 }
@@ -78,8 +82,8 @@ fn nothing_is_held_against_the_server_after_a_stop() {
     let board = Board::new();
     board.connection_starts();
     board.connection_starts();
-    board.connection_ends(Err(Fault::Closed));
+    board.connection_ends(Err(io::ErrorKind::UnexpectedEof.into()));
     board.stop();
-    board.connection_ends(Err(Fault::Closed));
+    board.connection_ends(Err(io::ErrorKind::UnexpectedEof.into()));
     assert_eq!((board.outcome().totals.faults.lost, board.live()), (1, 0));
 }
