@@ -127,7 +127,7 @@ fn head(answer: &mut impl BufRead) -> Result<(String, Option<u64>)> {
         if header.name.eq_ignore_ascii_case("content-length") {
             length = Some(str::from_utf8(header.value)?.trim().parse()?);
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            return Err("the answer comes in chunks, which nobody has asked for".into());
+            return Err("the answer comes in chunks, which the request does not allow".into());
         }
     }
     let status = format!("{} {}", response.code.unwrap_or_default(), response.reason.unwrap_or_default());

@@ -116,13 +116,13 @@ fn come_nearer(tickets: &mut Tickets, seat: usize, ticket: u8, further: fn(usize
 fn replay(log: &[(usize, bool)], meals: usize) -> usize {
     let (mut eats, mut eaten, mut together) = ([false; SEATS], [0; SEATS], 0);
     for &(seat, begins) in log {
-        assert_ne!(eats[seat], begins, "nobody begins twice or stops without having begun");
+        assert_ne!(eats[seat], begins, "a philosopher begins and stops in turn");
         assert!(!begins || !eats[left_of(seat)] && !eats[right_of(seat)], "{seat} eats beside an eater");
         eats[seat] = begins;
         eaten[seat] += usize::from(begins);
         together += usize::from(begins && eats.iter().filter(|&&eats| eats).count() == 2);
     }
-    assert_eq!(eaten, [meals; SEATS], "everybody has eaten");
+    assert_eq!(eaten, [meals; SEATS], "all philosophers have eaten");
     together
 }
 

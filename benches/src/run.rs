@@ -48,11 +48,6 @@ impl Generator {
         writeln!(stdin, "{}", serde_json::to_string(order)?)?;
         Ok(Self { child, stdin, events: child::listen(stdout)? })
     }
-
-    fn stop(&mut self) {
-        // One that is gone already needs no telling.
-        let _ = writeln!(self.stdin, "{STOP}");
-    }
 }
 
 /// Carries out `order` against `server` and shows how it goes.
@@ -139,7 +134,8 @@ impl Watch<'_> {
         let now = Instant::now();
         if self.interrupt.is_set() && !self.stopping {
             self.stopping = true;
-            self.generator.stop();
+            // A generator that is gone already needs no telling.
+            let _ = writeln!(self.generator.stdin, "{STOP}");
             // A generator that still connects has nothing to say.
             self.deadline = if self.asking { now + STOP_SLACK } else { now };
         }

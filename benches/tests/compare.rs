@@ -78,7 +78,7 @@ fn a_reader_that_goes_away_costs_no_figures() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_anybody_is_asked() {
+fn what_cannot_be_written_is_said_before_an_entrant_is_asked() {
     let output =
         compare(&["--workers", "1", "--json", env!("CARGO_TARGET_TMPDIR"), "^tasks: spawn and join one$"]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
@@ -197,7 +197,7 @@ fn the_list_names_every_subject_and_measures_nothing() {
 }
 
 #[test]
-fn what_nobody_can_answer_is_no_success() {
+fn a_question_without_entrants_is_no_success() {
     for nothing in [&["no such question"][..], &["--among", "nobody"]] {
         let output = compare(nothing);
         assert_eq!(output.status.code(), Some(1), "{output:?}");

@@ -15,7 +15,7 @@ fn every_test_has_its_line_of_figures() {
         let line = table.lines().find(|line| line.starts_with(test)).expect("a line of its own");
         let figures: Vec<f64> =
             line[test.len()..].split_whitespace().map_while(|cell| cell.parse().ok()).collect();
-        // Of so few rounds one that was held up may be to nought what another took.
+        // Of so few rounds a ratio may be that of a held-up test to one of no time.
         assert!(figures.len() >= 7 && figures.iter().all(|figure| (0.0..1e9).contains(figure)), "{line}");
         assert!(figures.iter().any(|&figure| figure > 0.0), "{line}");
     }

@@ -3,7 +3,7 @@
 
 use plotters::prelude::*;
 
-use super::figures::{Figure, Row};
+use super::figures::Row;
 use super::question::Measure;
 use crate::report::chart::{RULE, hue, log_range, svg, text};
 
@@ -54,7 +54,8 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
             // fibra last, so that it lies above the others.
             for figure in row.figures.iter().rev() {
                 let [lower, median, upper] = figure.quartiles.map(|quartile| share(quartile, *base));
-                let (colour, radius) = (hue(numbers(figure.entrant)), if is_fibra(figure) { 7 } else { 5 });
+                let (colour, radius) =
+                    (hue(numbers(figure.entrant)), if figure.entrant == "fibra" { 7 } else { 5 });
                 let range = [lower, upper].map(|end| (end, middle.clone()));
                 chart.draw_series([PathElement::new(range, colour.mix(0.5).stroke_width(2))])?;
                 chart.draw_series([Circle::new((median, middle.clone()), radius, colour.filled())])?;
@@ -62,10 +63,6 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
         }
         Ok(())
     })
-}
-
-fn is_fibra(figure: &Figure) -> bool {
-    figure.entrant == "fibra"
 }
 
 /// What is 1: fibra's median, or the first entrant's where fibra was not asked. Shares are figures of their

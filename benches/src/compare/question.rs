@@ -104,12 +104,6 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// So long, and what many tasks got of the same thing, if that can be told.
-    pub(super) fn with_shares(elapsed: Duration, shares: Option<f64>) -> Self {
-        let shares = shares.map(|shares| (Measure::Shares, shares));
-        Answer { elapsed, figures: shares.into_iter().collect(), is_timed: true }
-    }
-
     /// All figures of a sample of so many operations.
     pub(super) fn measures(&self, operations: u64) -> Vec<(Measure, f64)> {
         let time = (Measure::Time, self.elapsed.as_secs_f64() * 1e9 / operations as f64);

@@ -11,10 +11,10 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogHistogram, IntervalLogIterator, LogEntry};
 use std::collections::VecDeque;
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{cmp, fs};
 
 /// Of two runs that are put together, this share of the shorter must have been at the same time.
 const OVERLAP: f64 = 0.8;
@@ -42,7 +42,8 @@ pub(crate) fn merge(files: &[PathBuf]) -> io::Result<Report> {
         let first = rows.iter().position(|row: &Row| row.name == rows[number].name).unwrap_or(number);
         rows[number].place = if first == number { servers(&rows[..number]) } else { rows[first].place };
     }
-    rows.sort_by(|a, b| a.place.cmp(&b.place).then(order(a.asked, b.asked)));
+    let rate = |row: &Row| row.asked.unwrap_or(0.0);
+    rows.sort_by(|a, b| a.place.cmp(&b.place).then(rate(a).total_cmp(&rate(b))));
     let begun = rows.iter().filter(|row| is_measured(row)).map(|row| row.totals.begun).min();
     Ok(Report {
         started: begun.map_or_else(SystemTime::now, |begun| UNIX_EPOCH + begun),
@@ -59,14 +60,10 @@ fn servers(rows: &[Row]) -> usize {
     rows.iter().map(|row| row.place + 1).max().unwrap_or(0)
 }
 
-fn order(one: Option<f64>, other: Option<f64>) -> cmp::Ordering {
-    one.unwrap_or(0.0).total_cmp(&other.unwrap_or(0.0))
-}
-
 /// The rows of one log, those with the same tag put together already: its intervals follow each other.
 fn read(file: &Path) -> io::Result<(Origin, Vec<Row>)> {
     let text = fs::read_to_string(file)?;
-    let mut origin = Origin { load: "a log of somebody else's".into(), ..Origin::default() };
+    let mut origin = Origin { load: "a log of another program".into(), ..Origin::default() };
     let mut rests = VecDeque::new();
     for comment in text.lines().filter_map(|line| line.strip_prefix('#')) {
         if let Some(json) = comment.strip_prefix(HEAD) {

@@ -398,7 +398,8 @@ pub(crate) fn write(
     text: io::Result<String>,
     places: &mut String,
 ) -> bool {
-    let written = told(program, what, path, text.and_then(|text| write_with_folders(path, &text)));
+    let outcome = text.and_then(|text| make_folders(path).and_then(|()| fs::write(path, text)));
+    let written = told(program, what, path, outcome);
     if written {
         let shown = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let _ = writeln!(places, "{what}: {}", shown.display());
@@ -412,11 +413,6 @@ fn told(program: &str, what: &str, path: &Path, outcome: io::Result<()>) -> bool
         complain(format_args!("{program}: the {what} could not be written to {}: {error}", path.display()));
     }
     outcome.is_ok()
-}
-
-fn write_with_folders(path: &Path, text: &str) -> io::Result<()> {
-    make_folders(path)?;
-    fs::write(path, text)
 }
 
 fn make_folders(path: &Path) -> io::Result<()> {

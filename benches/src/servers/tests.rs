@@ -26,7 +26,7 @@ fn a_lookup_that_does_not_end_is_given_up_by_an_interrupt_and_in_time() {
     let late = hear(&told, now, &interrupt).expect_err("nothing was found");
     assert!(late.to_string().contains("was not found within"), "{late}");
     interrupt.raise();
-    let ended = hear(&told, now + Duration::from_secs(3600), &interrupt).expect_err("somebody wants the end");
+    let ended = hear(&told, now + Duration::from_secs(3600), &interrupt).expect_err("the user wants the end");
     assert_eq!(ended.kind(), io::ErrorKind::Interrupted);
 }
 

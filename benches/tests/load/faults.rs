@@ -254,7 +254,7 @@ fn an_interrupt_ends_with_the_report_so_far() {
     assert!(text(&output).contains("report so far"));
 }
 
-/// An output that has no room left, and who could make some.
+/// An output without room, and its reader, which could make some.
 fn full() -> (OwnedFd, UnixStream) {
     let (mut output, reader) = UnixStream::pair().expect("a pair");
     output.set_nonblocking(true).expect("an option");

@@ -21,7 +21,7 @@ use std::{env, fs, process};
 /// Longer than this no run here may take: all of them are planned for a few seconds.
 const HANG: Duration = Duration::from_secs(60);
 
-/// A plan that nobody waits for to its end.
+/// A plan that no test waits for to its end.
 const LONG: &str = "10m";
 
 /// The tests take turns: every load has the same two processors.
@@ -159,8 +159,7 @@ fn echo(mut stream: TcpStream, mut change: impl FnMut(&mut [u8])) {
     }
 }
 
-/// A port at which nobody listens as long as that socket is there, which is bound to it: nobody else is given it, not even the
-/// client who asks there.
+/// A port without a listener. The socket is bound to it, so that no other socket gets it, not even the client's.
 fn closed_port() -> (TcpSocket, SocketAddr) {
     let socket = TcpSocket::v4().expect("a socket");
     socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port is free");

@@ -52,7 +52,7 @@ fn two_logs_are_the_sum_of_both_with_the_percentiles_of_both() {
     let quick = serve(|stream| echo(stream, |_| {}));
     let slow = serve(|stream| echo(stream, |_| thread::sleep(Duration::from_millis(3))));
     let (one, first) = load_with_log(&folder, quick, "one.hlog", &[]);
-    // The same server for whoever merges, since it has the same name.
+    // One server in the merged report, since its name is equal.
     let name = format!("{quick}={slow}");
     let path = folder.path.join("other.hlog");
     let options =

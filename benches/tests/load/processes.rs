@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
-/// A pipe that nobody reads.
+/// A pipe without a reader.
 fn unread() -> Stdio {
     io::pipe().expect("a pipe").1.into()
 }
@@ -82,7 +82,7 @@ fn what_a_command_has_started_ends_with_it() {
         assert_eq!(status(&output), expected, "{output:?}");
         let pid = fs::read_to_string(&file).expect("the command has run");
         let deadline = Instant::now() + HANG;
-        // One that has ended and that nobody has buried has no command line.
+        // A zombie has no command line.
         while fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|line| !line.is_empty()) {
             assert!(Instant::now() < deadline, "{pid} goes on");
             thread::sleep(Duration::from_millis(10));
@@ -94,7 +94,7 @@ fn what_a_command_has_started_ends_with_it() {
 fn a_server_may_print_what_is_no_text() {
     let folder = Folder::new("no-text");
     let address = serve(|stream| echo(stream, |_| {}));
-    // It ends where nobody reads.
+    // It ends where there is no reader.
     let words = "while printf \"caf\\351\\n\"; do sleep 0.01; done; exit 7";
     let line = format!("x=sh -c 'trap \"\" PIPE; echo listening on {address}; {words}'");
     let output = run(command(&folder, &["--command", &line, "--no-cross-check"]));
@@ -102,7 +102,7 @@ fn a_server_may_print_what_is_no_text() {
     assert!(number(&folder.figures(), "/servers/0/replies") > 0, "{}", text(&output));
 }
 
-/// Interrupts a load that has not come to its first request, which is no fault of anybody.
+/// Interrupts a load that has not come to its first request, which is no fault of the server.
 fn interrupt_early(folder: &Folder, load: Child) {
     signal("INT", load.id());
     let output = run_out(load);
@@ -172,7 +172,7 @@ fn a_load_that_is_stopped_for_a_while_has_its_results() {
 }
 
 #[test]
-fn what_cannot_be_written_is_said_before_anybody_is_loaded() {
+fn what_cannot_be_written_is_said_before_a_server_is_loaded() {
     let folder = Folder::new("unwritable");
     let (connect, connected) = mpsc::channel();
     let address = serve(move |_| connect.send(()).expect("the test waits")).to_string();
@@ -182,5 +182,5 @@ fn what_cannot_be_written_is_said_before_anybody_is_loaded() {
         assert_eq!(status(&output), 1, "{output:?}");
         assert!(text(&output).contains("could not be written"), "{output:?}");
     }
-    assert!(connected.try_recv().is_err(), "somebody was loaded");
+    assert!(connected.try_recv().is_err(), "a server was loaded");
 }

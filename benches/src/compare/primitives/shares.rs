@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::compare::question::Answer;
+use crate::compare::question::{Answer, Measure};
 
 /// How often each task has to be served, in the mean, and how long all of it has to take, until the shares of
 /// all tell anything. Threads take turns by time slices.
@@ -20,5 +20,6 @@ pub(in crate::compare) fn shared(elapsed: Duration, shares: &[AtomicU64], operat
         // A task that got nothing counts as if it got it once.
         most as f64 / least.max(1) as f64
     });
-    Answer::with_shares(elapsed, spread)
+    let shares = spread.map(|spread| (Measure::Shares, spread));
+    Answer { figures: shares.into_iter().collect(), ..elapsed.into() }
 }
