@@ -8,8 +8,24 @@
 
 /// Clones, timeouts, deadlines and the mode of a socket that reads and writes.
 macro_rules! handle_methods {
-    ($ours:ident) => {
+    ($ours:ident, $address:ty) => {
         impl $ours {
+            $crate::waiting::convert::forward! { self => self.0.std();
+                /// Returns the address of this end.
+                ///
+                /// # Errors
+                ///
+                /// What `getsockname(2)` says.
+                fn local_addr() -> std::io::Result<$address>;
+
+                /// Returns the address of the other end.
+                ///
+                /// # Errors
+                ///
+                /// `NotConnected` if there is none, or it has ended the connection.
+                fn peer_addr() -> std::io::Result<$address>;
+            }
+
             /// Makes a second handle of the same socket, with a descriptor of its own. Both share
             /// the timeouts, the deadlines and the options.
             ///
@@ -86,6 +102,86 @@ macro_rules! handle_methods {
         $crate::waiting::timeouts::deadline_methods!(read $ours: it => it.0.timeouts().of($crate::sys::Direction::Read));
         $crate::waiting::timeouts::deadline_methods!(write $ours: it => it.0.timeouts().of($crate::sys::Direction::Write));
         $crate::net::options::buffer_methods!($ours);
+    };
+}
+
+/// What the sockets that keep messages apart have in common.
+macro_rules! message_methods {
+    ($ours:ident, $address:ty) => {
+        impl $ours {
+            /// Waits for a message, and gives its length and the address of its sender.
+            ///
+            /// What does not fit into the buffer is lost.
+            ///
+            /// # Cancellation
+            ///
+            /// A wait is a cancellation point; no message is taken then.
+            ///
+            /// # Errors
+            ///
+            /// What `recvfrom(2)` says.
+            pub fn recv_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $address)> {
+                self.0.receive_from(buf, 0)
+            }
+
+            /// Receives a message and its sender, and leaves it to the next call.
+            ///
+            /// # Cancellation
+            ///
+            /// A wait is a cancellation point; no message is taken then.
+            ///
+            /// # Errors
+            ///
+            /// As [`recv_from`](Self::recv_from).
+            pub fn peek_from(&self, buf: &mut [u8]) -> std::io::Result<(usize, $address)> {
+                self.0.receive_from(buf, libc::MSG_PEEK)
+            }
+
+            /// Waits for a message, and gives its length.
+            ///
+            /// What does not fit into the buffer is lost. A socket that is connected receives from
+            /// that address only.
+            ///
+            /// # Cancellation
+            ///
+            /// A wait is a cancellation point; no message is taken then.
+            ///
+            /// # Errors
+            ///
+            /// What `recv(2)` says. For a UDP socket that is `ConnectionRefused`, for one, when no
+            /// socket has the port of an earlier message.
+            pub fn recv(&self, buf: &mut [u8]) -> std::io::Result<usize> {
+                self.0.receive_message(buf, 0)
+            }
+
+            /// Receives a message, and leaves it to the next call.
+            ///
+            /// # Cancellation
+            ///
+            /// A wait is a cancellation point; no message is taken then.
+            ///
+            /// # Errors
+            ///
+            /// As [`recv`](Self::recv).
+            pub fn peek(&self, buf: &mut [u8]) -> std::io::Result<usize> {
+                self.0.receive_message(buf, libc::MSG_PEEK)
+            }
+
+            /// Sends a message to the address that the socket is connected to.
+            ///
+            /// Waits until there is room for it, here and in the queue of a Unix receiver.
+            ///
+            /// # Cancellation
+            ///
+            /// Waiting for room is a cancellation point; nothing is sent then.
+            ///
+            /// # Errors
+            ///
+            /// What `send(2)` says.
+            pub fn send(&self, buf: &[u8]) -> std::io::Result<usize> {
+                self.0.send_message(buf)
+            }
+        }
     };
 }
 
@@ -216,8 +312,45 @@ macro_rules! ttl_methods {
 
 /// What the listeners of every family have in common.
 macro_rules! listener_methods {
-    ($ours:ident) => {
+    ($ours:ident, $std:ty, $stream:ty, $address:ty) => {
         impl $ours {
+            /// Waits for the next connection, and gives it with the address of its other end.
+            ///
+            /// A connection that was given up before it could be accepted is passed over. The other
+            /// end of a Unix connection is mostly unnamed.
+            ///
+            /// # Cancellation
+            ///
+            /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the
+            /// pause of an accept that finds no descriptor left.
+            ///
+            /// # Errors
+            ///
+            /// What `accept(2)` says. When the process or the system has run out of descriptors or memory,
+            /// the error comes after a pause of 1 to 16 milliseconds, growing as long as that lasts, in
+            /// which the tasks that would close descriptors run: a loop that logs the error and goes on
+            /// survives.
+            pub fn accept(&self) -> std::io::Result<($stream, $address)> {
+                let (stream, peer) = self.0.accept(<$std>::accept)?;
+                Ok((self.take(stream), peer))
+            }
+
+            /// Accepts a connection if there is one.
+            #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+            pub(crate) fn try_accept(&self) -> std::io::Result<($stream, $address)> {
+                let (stream, peer) = self.0.try_accept(<$std>::accept)?;
+                Ok((self.take(stream), peer))
+            }
+
+            /// Returns the address that the listener is bound to.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockname(2)` says.
+            pub fn local_addr(&self) -> std::io::Result<$address> {
+                self.0.std().local_addr()
+            }
+
             /// Makes a second handle of the same listener, with a descriptor of its own. Both share
             /// the deadline.
             ///
@@ -308,4 +441,6 @@ macro_rules! incoming {
     };
 }
 
-pub(crate) use {buffer_methods, handle_methods, incoming, listener_methods, tcp_methods, ttl_methods};
+pub(crate) use {
+    buffer_methods, handle_methods, incoming, listener_methods, message_methods, tcp_methods, ttl_methods,
+};

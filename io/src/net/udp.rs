@@ -10,7 +10,7 @@ use socket2::SockAddr;
 
 use super::ToSocketAddrs;
 use super::datagram::Family;
-use super::options::{handle_methods, ttl_methods};
+use super::options::{handle_methods, message_methods, ttl_methods};
 use super::resolve::try_each;
 use super::socket::Socket;
 use crate::sys;
@@ -72,7 +72,8 @@ use crate::waiting::convert::forward;
 /// ```
 pub struct UdpSocket(pub(crate) Socket<net::UdpSocket>);
 
-handle_methods!(UdpSocket);
+handle_methods!(UdpSocket, SocketAddr);
+message_methods!(UdpSocket, SocketAddr);
 ttl_methods!(UdpSocket);
 
 impl UdpSocket {
@@ -105,48 +106,6 @@ impl UdpSocket {
         try_each(addr, |address| self.0.std().connect(address))
     }
 
-    forward! { self => self.0.std();
-        /// Returns the address that the socket is connected to.
-        ///
-        /// # Errors
-        ///
-        /// `NotConnected` if it is not.
-        fn peer_addr() -> io::Result<SocketAddr>;
-
-        /// Returns the address that the socket is bound to.
-        ///
-        /// # Errors
-        ///
-        /// What `getsockname(2)` says.
-        fn local_addr() -> io::Result<SocketAddr>;
-    }
-
-    /// Waits for a message, and gives its length and the address of its sender. What does not fit into the buffer is lost.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// What `recvfrom(2)` says.
-    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.receive_from(buf, 0)
-    }
-
-    /// Receives a message and its sender without taking it away, so that the next call gets it again.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv_from`](UdpSocket::recv_from).
-    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.receive_from(buf, libc::MSG_PEEK)
-    }
-
     /// Sends a message to the first of the addresses.
     ///
     /// # Cancellation
@@ -161,46 +120,6 @@ impl UdpSocket {
         let address = addr.to_socket_addrs()?.next().ok_or_else(no_address)?;
         let address = net::UdpSocket::to_raw(&address)?;
         self.0.dispatch(|| sys::send_to(self.0.fd(), buf, &address).map(Attempt::Done))
-    }
-
-    /// Waits for a message from the address that the socket is connected to, and gives its length. What does not fit into
-    /// the buffer is lost.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// What `recv(2)` says: `ConnectionRefused`, for one, when no socket has the port of an earlier message.
-    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.receive_message(buf, 0)
-    }
-
-    /// Receives a message without taking it away, so that the next call gets it again.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv`](UdpSocket::recv).
-    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.receive_message(buf, libc::MSG_PEEK)
-    }
-
-    /// Sends a message to the address that the socket is connected to.
-    ///
-    /// # Cancellation
-    ///
-    /// Waiting for room is a cancellation point; nothing is sent then.
-    ///
-    /// # Errors
-    ///
-    /// What `send(2)` says.
-    pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.0.send_message(buf)
     }
 
     forward! { self => self.0.std();

@@ -43,7 +43,7 @@ pub struct Command {
     by_pidfd: bool,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Default)]
 struct Described {
     stdin: bool,
     stdout: bool,
@@ -198,28 +198,24 @@ impl Command {
     ///
     /// As [`spawn`](Command::spawn) and [`Child::wait_with_output`]. A child that fails is none.
     pub fn output(&mut self) -> io::Result<Output> {
-        let Described { stdin, stdout, stderr } = self.described;
-        if !stdin {
-            self.inner.stdin(Stdio::null());
-        }
-        if !stdout {
-            self.inner.stdout(Stdio::piped());
-        }
-        if !stderr {
-            self.inner.stderr(Stdio::piped());
-        }
+        self.set_others(Stdio::null(), Stdio::piped);
         let child = self.spawn();
         // For the next `spawn`, as they were.
-        if !stdin {
-            self.inner.stdin(Stdio::inherit());
-        }
-        if !stdout {
-            self.inner.stdout(Stdio::inherit());
-        }
-        if !stderr {
-            self.inner.stderr(Stdio::inherit());
-        }
+        self.set_others(Stdio::inherit(), Stdio::inherit);
         child?.wait_with_output()
+    }
+
+    /// Sets the standard streams that the user has not described.
+    fn set_others(&mut self, input: Stdio, output: fn() -> Stdio) {
+        if !self.described.stdin {
+            self.inner.stdin(input);
+        }
+        if !self.described.stdout {
+            self.inner.stdout(output());
+        }
+        if !self.described.stderr {
+            self.inner.stderr(output());
+        }
     }
 
     /// Starts the child and waits for its end. Its streams are this process's where none were described.

@@ -57,18 +57,18 @@ impl Connecting {
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.stream.io().fd()
+        self.stream.0.io().fd()
     }
 
     /// Waits for the outcome. The first look comes before the first wait: over the loopback it is
     /// often there already.
     pub(super) fn until(self, deadline: Option<Instant>) -> io::Result<Outcome> {
         let Connecting { stream, is_done } = self;
-        let look = || if is_done { Ok(()) } else { look(stream.std()) };
-        if stream.io().run_until(Direction::Write, deadline, look)?.is_none() {
+        let look = || if is_done { Ok(()) } else { look(stream.0.std()) };
+        if stream.0.io().run_until(Direction::Write, deadline, look)?.is_none() {
             return Ok(Outcome::Pending(Connecting { stream, is_done }));
         }
-        stream.std().set_nonblocking(false)?;
+        stream.0.std().set_nonblocking(false)?;
         Ok(Outcome::Connected(stream))
     }
 }

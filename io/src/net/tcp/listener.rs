@@ -53,60 +53,10 @@ use crate::net::options::{listener_methods, ttl_methods};
 /// ```
 pub struct TcpListener(pub(crate) Acceptor<net::TcpListener>);
 
-listener_methods!(TcpListener);
+listener_methods!(TcpListener, net::TcpListener, TcpStream, SocketAddr);
 ttl_methods!(TcpListener);
 
 impl TcpListener {
-    /// Takes a new listener whose descriptor has no other owner.
-    pub(super) fn fresh(inner: net::TcpListener) -> io::Result<TcpListener> {
-        Acceptor::fresh(inner).map(TcpListener)
-    }
-
-    /// Takes a new listener.
-    pub(super) fn seen(inner: net::TcpListener) -> io::Result<TcpListener> {
-        Acceptor::seen(inner).map(TcpListener)
-    }
-
-    fn std(&self) -> &net::TcpListener {
-        self.0.std()
-    }
-
-    /// Returns the address that the listener is bound to.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockname(2)` says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.std().local_addr()
-    }
-
-    /// Waits for the next connection, and gives it with the address of its other end.
-    ///
-    /// A connection that was given up before it could be accepted is passed over.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of
-    /// an accept that finds no descriptor left.
-    ///
-    /// # Errors
-    ///
-    /// What `accept(2)` says. When the process or the system has run out of descriptors or memory,
-    /// the error comes after a pause of 1 to 16 milliseconds, growing as long as that lasts, in
-    /// which the tasks that would close descriptors run: a loop that logs the error and goes on
-    /// survives.
-    pub fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (stream, peer) = self.0.accept(net::TcpListener::accept)?;
-        Ok((self.take(stream), peer))
-    }
-
-    /// Accepts a connection if there is one.
-    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-    pub(crate) fn try_accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
-        let (stream, peer) = self.0.try_accept(net::TcpListener::accept)?;
-        Ok((self.take(stream), peer))
-    }
-
     /// Takes one of its connections, which on most systems inherit its options.
     fn take(&self, stream: net::TcpStream) -> TcpStream {
         match self.0.is_seen() {
@@ -122,7 +72,7 @@ impl TcpListener {
     /// Always, as in std: what `setsockopt(2)` says of a socket that is bound.
     #[deprecated(note = "this option can only be set before the socket is bound")]
     pub fn set_only_v6(&self, only_v6: bool) -> io::Result<()> {
-        SockRef::from(self.std()).set_only_v6(only_v6)
+        SockRef::from(self.0.std()).set_only_v6(only_v6)
     }
 
     /// Returns true if `IPV6_V6ONLY` is set.
@@ -132,6 +82,6 @@ impl TcpListener {
     /// What `getsockopt(2)` says.
     #[deprecated(note = "this option can only be set before the socket is bound")]
     pub fn only_v6(&self) -> io::Result<bool> {
-        SockRef::from(self.std()).only_v6()
+        SockRef::from(self.0.std()).only_v6()
     }
 }

@@ -12,6 +12,7 @@ use socket2::{Domain, SockRef, Socket};
 use super::connect::{connect_with, end_of};
 use super::{TcpListener, TcpStream};
 use crate::net::ToSocketAddrs;
+use crate::net::acceptor::Acceptor;
 use crate::net::options::{buffer_methods, tcp_methods};
 use crate::net::resolve::try_each;
 use crate::sys;
@@ -225,7 +226,7 @@ impl TcpSocket {
     /// What `listen(2)` says.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
         self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
-        TcpListener::seen(self.0.into())
+        Acceptor::seen(self.0.into()).map(TcpListener)
     }
 
     /// Opens a connection.
@@ -329,5 +330,5 @@ pub(super) fn listen_at(address: SocketAddr, shares_port: bool) -> io::Result<Tc
     }
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    TcpListener::fresh(socket.into())
+    Acceptor::fresh(socket.into()).map(TcpListener)
 }

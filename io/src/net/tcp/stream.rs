@@ -7,8 +7,7 @@ use std::net::{self, Shutdown, SocketAddr};
 
 use crate::net::options::{handle_methods, tcp_methods, ttl_methods};
 use crate::net::socket::Socket;
-use crate::waiting::convert::{forward, reads, writes};
-use crate::waiting::descriptor::Descriptor;
+use crate::waiting::convert::{reads, writes};
 
 /// Is one end of a TCP connection: [`std::net::TcpStream`], for tasks.
 ///
@@ -47,7 +46,7 @@ use crate::waiting::descriptor::Descriptor;
 /// ```
 pub struct TcpStream(pub(crate) Socket<net::TcpStream>);
 
-handle_methods!(TcpStream);
+handle_methods!(TcpStream, SocketAddr);
 tcp_methods!(TcpStream);
 ttl_methods!(TcpStream);
 reads!(TcpStream);
@@ -64,38 +63,16 @@ impl TcpStream {
         TcpStream(Socket::seen(inner))
     }
 
-    pub(super) fn std(&self) -> &net::TcpStream {
-        self.0.std()
-    }
-
-    pub(crate) fn io(&self) -> &Descriptor<net::TcpStream> {
-        self.0.io()
-    }
-
-    forward! { self => self.0.std();
-        /// Returns the address of the other end.
-        ///
-        /// # Errors
-        ///
-        /// `NotConnected` once the connection has ended.
-        fn peer_addr() -> io::Result<SocketAddr>;
-
-        /// Returns the address of this end.
-        ///
-        /// # Errors
-        ///
-        /// What `getsockname(2)` says.
-        fn local_addr() -> io::Result<SocketAddr>;
-
-        /// Ends one direction of the connection or both, for all clones.
-        ///
-        /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer
-        /// gets an error.
-        ///
-        /// # Errors
-        ///
-        /// `NotConnected` if the connection has ended already.
-        fn shutdown(how: Shutdown) -> io::Result<()>;
+    /// Ends one direction of the connection or both, for all clones.
+    ///
+    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream, a writer
+    /// gets an error.
+    ///
+    /// # Errors
+    ///
+    /// `NotConnected` if the connection has ended already.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.std().shutdown(how)
     }
 
     /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.

@@ -17,12 +17,11 @@ use socket2::SockAddr;
 use super::address;
 use super::probe::Probe;
 use crate::net::datagram::Family;
-use crate::net::options::handle_methods;
+use crate::net::options::{handle_methods, message_methods};
 use crate::net::socket::Socket;
 use crate::sys;
 use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
-use crate::waiting::convert::forward;
 
 /// Is a socket for messages within this machine: [`std::os::unix::net::UnixDatagram`], for tasks.
 ///
@@ -59,7 +58,8 @@ use crate::waiting::convert::forward;
 /// ```
 pub struct UnixDatagram(pub(crate) Socket<net::UnixDatagram>);
 
-handle_methods!(UnixDatagram);
+handle_methods!(UnixDatagram, SocketAddr);
+message_methods!(UnixDatagram, SocketAddr);
 
 impl UnixDatagram {
     /// Binds a new socket to a path, at which there must be no file.
@@ -115,80 +115,13 @@ impl UnixDatagram {
         self.0.std().connect(path)
     }
 
-    forward! { self => self.0.std();
-        /// Connects to an address, which may be an abstract name.
-        ///
-        /// # Errors
-        ///
-        /// As [`connect`](UnixDatagram::connect).
-        fn connect_addr(socket_addr: &SocketAddr) -> io::Result<()>;
-
-        /// Returns the address that the socket is bound to.
-        ///
-        /// # Errors
-        ///
-        /// What `getsockname(2)` says.
-        fn local_addr() -> io::Result<SocketAddr>;
-
-        /// Returns the address that the socket is connected to.
-        ///
-        /// # Errors
-        ///
-        /// `NotConnected` if it is not.
-        fn peer_addr() -> io::Result<SocketAddr>;
-    }
-
-    /// Waits for a message, and gives its length and the address of its sender. What does not fit
-    /// into the buffer is lost.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
+    /// Connects to an address, which may be an abstract name.
     ///
     /// # Errors
     ///
-    /// What `recvfrom(2)` says.
-    pub fn recv_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.receive_from(buf, 0)
-    }
-
-    /// Receives a message without taking it away, so that the next call gets it again.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv_from`](UnixDatagram::recv_from).
-    pub fn peek_from(&self, buf: &mut [u8]) -> io::Result<(usize, SocketAddr)> {
-        self.0.receive_from(buf, libc::MSG_PEEK)
-    }
-
-    /// Waits for a message, and gives its length. What does not fit into the buffer is lost.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// What `recv(2)` says.
-    pub fn recv(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.receive_message(buf, 0)
-    }
-
-    /// Receives a message without taking it away, so that the next call gets it again.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; no message is taken then.
-    ///
-    /// # Errors
-    ///
-    /// As [`recv`](UnixDatagram::recv).
-    pub fn peek(&self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.receive_message(buf, libc::MSG_PEEK)
+    /// As [`connect`](UnixDatagram::connect).
+    pub fn connect_addr(&self, socket_addr: &SocketAddr) -> io::Result<()> {
+        self.0.std().connect_addr(socket_addr)
     }
 
     /// Sends a message to the socket at a path. If its queue is full, waits until there is room in it.
@@ -220,20 +153,6 @@ impl UnixDatagram {
             Some(sent) => Ok(sent),
             None => self.send_when_not_full(buf, &receiver),
         }
-    }
-
-    /// Sends a message to the socket that this one is connected to. If its queue is full, waits
-    /// until there is room in it.
-    ///
-    /// # Cancellation
-    ///
-    /// Waiting for room is a cancellation point; nothing is sent then.
-    ///
-    /// # Errors
-    ///
-    /// What `send(2)` says.
-    pub fn send(&self, buf: &[u8]) -> io::Result<usize> {
-        self.0.send_message(buf)
     }
 
     /// Ends one direction or both, for all clones.

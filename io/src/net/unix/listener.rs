@@ -43,7 +43,7 @@ use crate::net::options::{incoming, listener_methods};
 /// ```
 pub struct UnixListener(pub(crate) Acceptor<net::UnixListener>);
 
-listener_methods!(UnixListener);
+listener_methods!(UnixListener, net::UnixListener, UnixStream, SocketAddr);
 incoming!(UnixListener, UnixStream);
 
 impl UnixListener {
@@ -66,36 +66,8 @@ impl UnixListener {
         Acceptor::fresh(net::UnixListener::bind_addr(socket_addr)?).map(UnixListener)
     }
 
-    /// Waits for the next connection, and gives it with the address of its other end, which mostly
-    /// is unnamed.
-    ///
-    /// # Cancellation
-    ///
-    /// A wait is a cancellation point; clients that connect meanwhile stay in the queue. So is the pause of
-    /// an accept that finds no descriptor left.
-    ///
-    /// # Errors
-    ///
-    /// As [`TcpListener::accept`](crate::net::TcpListener::accept).
-    pub fn accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        let (stream, peer) = self.0.accept(net::UnixListener::accept)?;
-        Ok((UnixStream::fresh(stream), peer))
-    }
-
-    /// Accepts a connection if there is one.
-    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-    pub(crate) fn try_accept(&self) -> io::Result<(UnixStream, SocketAddr)> {
-        let (stream, peer) = self.0.try_accept(net::UnixListener::accept)?;
-        Ok((UnixStream::fresh(stream), peer))
-    }
-
-    /// Returns the address that the listener is bound to.
-    ///
-    /// # Errors
-    ///
-    /// What `getsockname(2)` says.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.0.std().local_addr()
+    fn take(&self, stream: net::UnixStream) -> UnixStream {
+        UnixStream::fresh(stream)
     }
 }
 

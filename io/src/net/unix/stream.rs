@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::connect::connect;
 use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
-use crate::waiting::convert::{forward, reads, writes};
+use crate::waiting::convert::{reads, writes};
 
 /// Is one end of a connection within this machine: [`std::os::unix::net::UnixStream`], for tasks.
 ///
@@ -48,7 +48,7 @@ use crate::waiting::convert::{forward, reads, writes};
 /// ```
 pub struct UnixStream(pub(crate) Socket<net::UnixStream>);
 
-handle_methods!(UnixStream);
+handle_methods!(UnixStream, SocketAddr);
 reads!(UnixStream);
 writes!(UnixStream);
 
@@ -123,30 +123,16 @@ impl UnixStream {
         UnixStream(Socket::fresh(inner))
     }
 
-    forward! { self => self.0.std();
-        /// Returns the address of this end.
-        ///
-        /// # Errors
-        ///
-        /// What `getsockname(2)` says.
-        fn local_addr() -> io::Result<SocketAddr>;
-
-        /// Returns the address of the other end.
-        ///
-        /// # Errors
-        ///
-        /// What `getpeername(2)` says.
-        fn peer_addr() -> io::Result<SocketAddr>;
-
-        /// Ends one direction of the connection or both, for all clones.
-        ///
-        /// All waiters of that direction wake, on every clone: a reader reads the end of the stream; a writer
-        /// gets an error, up to a quarter of a second later, since the system does not tell it.
-        ///
-        /// # Errors
-        ///
-        /// What `shutdown(2)` says.
-        fn shutdown(how: Shutdown) -> io::Result<()>;
+    /// Ends one direction of the connection or both, for all clones.
+    ///
+    /// All waiters of that direction wake, on every clone: a reader reads the end of the stream; a writer
+    /// gets an error, up to a quarter of a second later, since the system does not tell it.
+    ///
+    /// # Errors
+    ///
+    /// What `shutdown(2)` says.
+    pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
+        self.0.std().shutdown(how)
     }
 
     /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.
