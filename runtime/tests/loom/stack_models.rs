@@ -62,16 +62,16 @@ fn a_stack_goes_from_one_worker_to_the_other() {
     });
 }
 
-/// Hunts: a worker that found no stack while another has one lying by, and that is not heard of, or by one who has none.
+/// Hunts: a request for a stack that the pool with an unused one misses, or that a pool without one answers.
 #[test]
-fn who_has_a_stack_lying_by_hears_of_one_who_needs_it() {
+fn a_pool_with_an_unused_stack_answers_a_request() {
     check_bounded(3, || {
         let stacks = stacks(1);
         let mut pool = stacks.pool();
-        let stack = pool.take().expect("nobody else has it");
+        let stack = pool.take().expect("the only pool");
         let needy = spawn(&stacks, |mut pool| {
             let found = works(&mut pool);
-            // It rests, and leaves the word to who has one.
+            // It rests, and leaves the request to a pool that has a stack.
             pool.answer();
             (pool, found)
         });
@@ -86,7 +86,7 @@ fn who_has_a_stack_lying_by_hears_of_one_who_needs_it() {
     });
 }
 
-/// Hunts: a stack whose memory is given back while somebody runs on it.
+/// Hunts: a stack whose memory is given back while a task runs on it.
 #[test]
 fn a_stack_is_trimmed_or_taken() {
     check_bounded(3, || {
@@ -98,14 +98,14 @@ fn a_stack_is_trimmed_or_taken() {
     });
 }
 
-/// Hunts: a stack that its giver leaves to one who has asked twice, and that neither gets, as each trusts in the other.
+/// Hunts: a stack that its giver leaves to a pool that waits, and that neither finds, as each relies on the other.
 #[test]
-fn what_is_left_to_one_who_has_asked_twice_is_there_for_it() {
+fn a_stack_left_to_a_pool_that_waits_is_there_for_it() {
     check_bounded(3, || {
         let stacks = stacks(1);
         let (mut giver, mut needy) = (stacks.pool(), stacks.pool());
-        let stack = giver.take().expect("nobody else has it");
-        (0..2).for_each(|_| assert!(needy.take().is_err()));
+        let stack = giver.take().expect("the only pool");
+        assert!(needy.take().is_err());
         let needy = thread::spawn(move || {
             works(&mut needy);
             needy
@@ -115,7 +115,9 @@ fn what_is_left_to_one_who_has_asked_twice_is_there_for_it() {
         giver.answer();
         works(&mut giver);
         let mut needy = needy.join().unwrap();
-        assert!(works(&mut needy), "it lies there or in the exchange");
+        // The first try fails on purpose if it had given the stack away in its turn.
+        let found = works(&mut needy) || works(&mut needy);
+        assert!(found, "the stack lies in this pool or in the exchange");
         drop((giver, needy));
         end(stacks);
     });
