@@ -166,12 +166,12 @@ impl<T> Sender<T> {
     /// # drop(other);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.ring.with(|state| state.senders())
+        self.ring.with(|state| state.senders)
     }
 
     /// Counts the weak senders.
     pub fn weak_count(&self) -> usize {
-        self.ring.with(|state| state.weak_senders())
+        self.ring.with(|state| state.weak_senders)
     }
 
     /// Counts the messages that some receiver has yet to see.
@@ -204,7 +204,7 @@ impl<T> Sender<T> {
     /// assert!(receiver.same_channel(&other) && sender.same_channel(&sender.clone()));
     /// ```
     pub fn receiver_count(&self) -> usize {
-        self.ring.with(|state| state.receivers())
+        self.ring.with(|state| state.receivers)
     }
 
     /// Returns true if both senders belong to one channel.
@@ -294,7 +294,7 @@ fn unwrap<T>(message: Arc<T>) -> T {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.ring.with(|state| state.add_sender());
+        self.ring.with(|state| state.senders += 1);
         Sender { ring: Arc::clone(&self.ring) }
     }
 }
@@ -429,7 +429,7 @@ impl<T> Receiver<T> {
 
     /// Counts the messages to receive, lost ones included.
     pub fn len(&self) -> usize {
-        self.ring.with(|state| state.len_after(self.next)) as usize
+        self.ring.with(|state| state.tail - self.next) as usize
     }
 
     /// Returns true if this receiver has received all messages.
@@ -453,12 +453,12 @@ impl<T> Receiver<T> {
 
     /// Counts the senders, weak ones excluded.
     pub fn sender_strong_count(&self) -> usize {
-        self.ring.with(|state| state.senders())
+        self.ring.with(|state| state.senders)
     }
 
     /// Counts the weak senders.
     pub fn sender_weak_count(&self) -> usize {
-        self.ring.with(|state| state.weak_senders())
+        self.ring.with(|state| state.weak_senders)
     }
 
     /// Returns true if both receivers belong to one channel.
@@ -518,7 +518,7 @@ impl<T> std::panic::RefUnwindSafe for WeakSender<T> {}
 
 impl<T> WeakSender<T> {
     fn new(ring: Arc<Ring<Arc<T>>>) -> Self {
-        ring.with(|state| state.add_weak_sender());
+        ring.with(|state| state.weak_senders += 1);
         WeakSender { ring }
     }
 
@@ -534,12 +534,12 @@ impl<T> WeakSender<T> {
 
     /// Counts the senders, weak ones excluded. Zero is final.
     pub fn strong_count(&self) -> usize {
-        self.ring.with(|state| state.senders())
+        self.ring.with(|state| state.senders)
     }
 
     /// Counts the weak senders, this one included.
     pub fn weak_count(&self) -> usize {
-        self.ring.with(|state| state.weak_senders())
+        self.ring.with(|state| state.weak_senders)
     }
 }
 
@@ -551,7 +551,7 @@ impl<T> Clone for WeakSender<T> {
 
 impl<T> Drop for WeakSender<T> {
     fn drop(&mut self) {
-        self.ring.with(|state| state.remove_weak_sender());
+        self.ring.with(|state| state.weak_senders -= 1);
     }
 }
 

@@ -11,6 +11,7 @@ mod countdown;
 mod countdown_event;
 mod lazy_lock;
 mod manual_reset_event;
+mod messages;
 mod mutex;
 mod once;
 mod once_cell;

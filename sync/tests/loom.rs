@@ -54,6 +54,8 @@ mod channel {
 #[path = "../src/countdown.rs"]
 mod countdown;
 /// The public types, for models that go through the public interface.
+#[path = "../src/messages.rs"]
+mod messages;
 #[path = "../src"]
 mod typed {
     pub(crate) mod auto_reset_event;

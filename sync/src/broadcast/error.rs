@@ -5,6 +5,8 @@
 use std::error::Error;
 use std::fmt;
 
+use crate::messages::messages;
+
 /// Gives a message back that no receiver would get.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SendError<T>(pub T);
@@ -52,11 +54,7 @@ impl<T> fmt::Debug for SendError<T> {
     }
 }
 
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sending to a broadcast channel without receivers")
-    }
-}
+messages!(SendError<T>: _ => "sending to a broadcast channel without receivers");
 
 impl fmt::Display for RecvError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,7 +85,6 @@ impl fmt::Display for RecvTimeoutError {
     }
 }
 
-impl<T> Error for SendError<T> {}
 impl Error for RecvError {}
 impl Error for TryRecvError {}
 impl Error for RecvTimeoutError {}

@@ -42,11 +42,11 @@ pub(super) struct State<V> {
     /// A power of two of them.
     slots: Box<[Slot<V>]>,
     /// The position of the next message.
-    tail: u64,
+    pub(super) tail: u64,
     /// Zero is final: the channel is closed.
-    senders: usize,
-    weak_senders: usize,
-    receivers: usize,
+    pub(super) senders: usize,
+    pub(super) weak_senders: usize,
+    pub(super) receivers: usize,
 }
 
 struct Slot<V> {
@@ -271,11 +271,6 @@ impl<V: Clone> State<V> {
         self.tail
     }
 
-    /// Adds a sender, for the owner of one.
-    pub(super) fn add_sender(&mut self) {
-        self.senders += 1;
-    }
-
     /// Adds a sender, for the owner of a weak one. Returns false if the channel is closed.
     #[must_use]
     pub(super) fn upgrade(&mut self) -> bool {
@@ -284,31 +279,6 @@ impl<V: Clone> State<V> {
             self.senders += 1;
         }
         open
-    }
-
-    pub(super) fn add_weak_sender(&mut self) {
-        self.weak_senders += 1;
-    }
-
-    pub(super) fn remove_weak_sender(&mut self) {
-        self.weak_senders -= 1;
-    }
-
-    pub(super) fn senders(&self) -> usize {
-        self.senders
-    }
-
-    pub(super) fn weak_senders(&self) -> usize {
-        self.weak_senders
-    }
-
-    pub(super) fn receivers(&self) -> usize {
-        self.receivers
-    }
-
-    /// Counts the messages after `next`, also those that are lost already.
-    pub(super) fn len_after(&self, next: u64) -> u64 {
-        self.tail - next
     }
 
     /// Counts the messages that some receiver has yet to see.

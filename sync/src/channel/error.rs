@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::error::Error;
 use std::fmt;
+
+use crate::messages::messages;
 
 /// The message of a [`send`](super::Sender::send) to a disconnected channel.
 ///
@@ -238,85 +239,34 @@ impl<T> fmt::Debug for SendTimeoutError<T> {
 const NO_RECEIVER: &str = "no receiver is left to send to";
 const NO_SENDER: &str = "nothing is left to receive, and no sender";
 
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NO_RECEIVER)
-    }
-}
+messages!(SendError<T>: _ => NO_RECEIVER);
 
-impl<T> fmt::Display for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            TrySendError::Full(_) => "the channel is full",
-            TrySendError::Disconnected(_) => NO_RECEIVER,
-        })
-    }
-}
+messages!(TrySendError<T>:
+    TrySendError::Full(_) => "the channel is full",
+    TrySendError::Disconnected(_) => NO_RECEIVER,
+);
 
-impl<T> fmt::Display for SendTimeoutError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            SendTimeoutError::Timeout(_) => "the channel was full until the time was over",
-            SendTimeoutError::Disconnected(_) => NO_RECEIVER,
-        })
-    }
-}
+messages!(SendTimeoutError<T>:
+    SendTimeoutError::Timeout(_) => "the channel was full until the time was over",
+    SendTimeoutError::Disconnected(_) => NO_RECEIVER,
+);
 
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NO_SENDER)
-    }
-}
+messages!(RecvError: _ => NO_SENDER);
 
-impl fmt::Display for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            TryRecvError::Empty => "the channel is empty",
-            TryRecvError::Disconnected => NO_SENDER,
-        })
-    }
-}
+messages!(TryRecvError:
+    TryRecvError::Empty => "the channel is empty",
+    TryRecvError::Disconnected => NO_SENDER,
+);
 
-impl fmt::Display for RecvTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            RecvTimeoutError::Timeout => "the channel was empty until the time was over",
-            RecvTimeoutError::Disconnected => NO_SENDER,
-        })
-    }
-}
+messages!(RecvTimeoutError:
+    RecvTimeoutError::Timeout => "the channel was empty until the time was over",
+    RecvTimeoutError::Disconnected => NO_SENDER,
+);
 
-impl fmt::Display for TrySelectError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("every operation would have to wait")
-    }
-}
+messages!(TrySelectError: _ => "every operation would have to wait");
 
-impl fmt::Display for SelectTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("every operation had to wait until the time was over")
-    }
-}
+messages!(SelectTimeoutError: _ => "every operation had to wait until the time was over");
 
-impl fmt::Display for TryReadyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("no operation is ready")
-    }
-}
+messages!(TryReadyError: _ => "no operation is ready");
 
-impl fmt::Display for ReadyTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("no operation was ready until the time was over")
-    }
-}
-
-impl<T> Error for SendError<T> {}
-impl<T> Error for TrySendError<T> {}
-impl<T> Error for SendTimeoutError<T> {}
-impl Error for RecvError {}
-impl Error for TryRecvError {}
-impl Error for RecvTimeoutError {}
-impl Error for TrySelectError {}
-impl Error for SelectTimeoutError {}
-impl Error for TryReadyError {}
-impl Error for ReadyTimeoutError {}
+messages!(ReadyTimeoutError: _ => "no operation was ready until the time was over");

@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::error::Error;
-use std::fmt;
+use crate::messages::messages;
 
 /// Says that no value comes: the sender was dropped, or the receiver closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,30 +26,14 @@ pub enum RecvTimeoutError {
     Closed,
 }
 
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("receiving from a closed oneshot channel")
-    }
-}
+messages!(RecvError: _ => "receiving from a closed oneshot channel");
 
-impl fmt::Display for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TryRecvError::Empty => "receiving from an empty oneshot channel",
-            TryRecvError::Closed => "receiving from a closed oneshot channel",
-        })
-    }
-}
+messages!(TryRecvError:
+    TryRecvError::Empty => "receiving from an empty oneshot channel",
+    TryRecvError::Closed => "receiving from a closed oneshot channel",
+);
 
-impl fmt::Display for RecvTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RecvTimeoutError::Timeout => "timed out waiting on a oneshot channel",
-            RecvTimeoutError::Closed => "receiving from a closed oneshot channel",
-        })
-    }
-}
-
-impl Error for RecvError {}
-impl Error for TryRecvError {}
-impl Error for RecvTimeoutError {}
+messages!(RecvTimeoutError:
+    RecvTimeoutError::Timeout => "timed out waiting on a oneshot channel",
+    RecvTimeoutError::Closed => "receiving from a closed oneshot channel",
+);

@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::error::Error;
 use std::fmt;
+
+use crate::messages::messages;
 
 /// Gives a value back that no receiver would see.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,27 +29,11 @@ impl<T> fmt::Debug for SendError<T> {
     }
 }
 
-impl<T> fmt::Display for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sending to a watch channel without receivers")
-    }
-}
+messages!(SendError<T>: _ => "sending to a watch channel without receivers");
 
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("waiting on a closed watch channel")
-    }
-}
+messages!(RecvError: _ => "waiting on a closed watch channel");
 
-impl fmt::Display for RecvTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            RecvTimeoutError::Timeout => "timed out waiting on a watch channel",
-            RecvTimeoutError::Closed => "waiting on a closed watch channel",
-        })
-    }
-}
-
-impl<T> Error for SendError<T> {}
-impl Error for RecvError {}
-impl Error for RecvTimeoutError {}
+messages!(RecvTimeoutError:
+    RecvTimeoutError::Timeout => "timed out waiting on a watch channel",
+    RecvTimeoutError::Closed => "waiting on a closed watch channel",
+);
