@@ -136,7 +136,9 @@ impl<T> Sender<T> {
                 drop(overwritten);
                 Ok(receivers)
             }
-            Err(message) => Err(SendError(unwrap(message))),
+            Err(message) => {
+                Err(SendError(Arc::into_inner(message).expect("an unsent message has one owner")))
+            }
         }
     }
 
@@ -281,14 +283,6 @@ impl<T> Sender<T> {
     fn closed_to(&self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         self.ring.wait_closed(deadline)
-    }
-}
-
-/// Takes the value out of a message with one owner.
-fn unwrap<T>(message: Arc<T>) -> T {
-    match Arc::into_inner(message) {
-        Some(value) => value,
-        None => unreachable!("a message that was not sent has one owner"),
     }
 }
 

@@ -39,7 +39,7 @@ use crate::wait::{self, Until, WaitDescription};
 ///
 /// One of Toub's coordination primitives, and .NET's.
 pub struct CountdownEvent {
-    state: Countdown,
+    pub(crate) state: Countdown,
 }
 
 impl CountdownEvent {
@@ -173,10 +173,6 @@ impl CountdownEvent {
             true => budget::charge().await,
             false => self.state.wait_async().await,
         }
-    }
-
-    pub(crate) fn countdown(&self) -> &Countdown {
-        &self.state
     }
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {

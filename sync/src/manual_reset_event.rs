@@ -115,11 +115,10 @@ impl ManualResetEvent {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.is_set() || self.wait_for_set(Until::unwind(deadline()).described(&MANUAL_RESET))
-    }
-
-    #[inline(always)]
-    fn wait_for_set(&self, until: Until) -> bool {
+        if self.is_set() {
+            return true;
+        }
+        let until = Until::unwind(deadline()).described(&MANUAL_RESET);
         let (outcome, ()) = self.queue.wait(0, (), until, |(), (), _| self.admit(), || (), |(), (), _, _| ());
         matches!(outcome, Outcome::Done(()) | Outcome::Served)
     }

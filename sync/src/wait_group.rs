@@ -47,7 +47,7 @@ use crate::wait::{self, Until, WaitDescription};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct WaitGroup {
-    state: Countdown,
+    pub(crate) state: Countdown,
 }
 
 /// Keeps one worker of a [`WaitGroup`] busy until it is dropped.
@@ -161,10 +161,6 @@ impl WaitGroup {
             0 => budget::charge().await,
             _ => self.state.wait_async().await,
         }
-    }
-
-    pub(crate) fn countdown(&self) -> &Countdown {
-        &self.state
     }
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {

@@ -65,30 +65,15 @@ pub enum Order {
     Listed,
 }
 
-/// Waits until one of `arms` is ready, and does its operation. Returns its number, or none in time.
-pub fn select<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order) -> Option<usize>
-where
-    A: Arm + ?Sized,
-    P: Deref<Target = A>,
-{
-    choose(arms, limit, order, Purpose::Act)
-}
-
-/// Waits until one of `arms` is ready. Returns its number, or none in time.
-pub fn ready<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order) -> Option<usize>
-where
-    A: Arm + ?Sized,
-    P: Deref<Target = A>,
-{
-    choose(arms, limit, order, Purpose::Watch)
-}
-
-/// Runs the loop of the picture. A select that never waits is charged for, so that a loop of selects starves no task.
-fn choose<A, P>(arms: &mut [(P, usize)], limit: Limit, order: Order, purpose: Purpose) -> Option<usize>
-where
-    A: Arm + ?Sized,
-    P: Deref<Target = A>,
-{
+/// Waits until one of `arms` is ready, and acts by `purpose`. Returns its number, or none in time.
+///
+/// A select that never waits is charged for, so that a loop of selects starves no task.
+pub fn choose<A: Deref<Target: Arm>>(
+    arms: &mut [(A, usize)],
+    limit: Limit,
+    order: Order,
+    purpose: Purpose,
+) -> Option<usize> {
     if limit != Limit::Now {
         wait::checkpoint();
     }

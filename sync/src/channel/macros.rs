@@ -257,10 +257,11 @@ macro_rules! __select {
             ($($arm,)*) => {
                 // Without drop glue, so that the borrows end before the body runs. No outcome is left in an arm.
                 $(let $arm = ::core::mem::ManuallyDrop::new($crate::__select!(@arm $case $arm));)*
-                let chosen = $crate::channel::__private::select::<dyn $crate::channel::__private::Arm, &dyn $crate::channel::__private::Arm>(
+                let chosen = $crate::channel::__private::choose::<&dyn $crate::channel::__private::Arm>(
                     &mut [$((&*$arm as &dyn $crate::channel::__private::Arm, $number)),*],
                     $crate::__select!(@limit $default),
                     $crate::channel::__private::Order::$order,
+                    $crate::channel::__private::Purpose::Act,
                 );
                 $crate::__select!(@done chosen $default
                     $(($case $number $arm $message $result $body))*)

@@ -64,8 +64,8 @@ pub use sender::Sender;
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]
 pub mod __private {
-    pub use super::arm::Arm;
-    pub use super::choice::{Limit, Order, ready, select};
+    pub use super::arm::{Arm, Purpose};
+    pub use super::choice::{Limit, Order, choose};
     pub use super::join_arm::JoinArm;
     pub use super::receive_arm::RecvArm;
     pub use super::send_arm::{Permit, SendArm};

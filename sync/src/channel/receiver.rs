@@ -249,7 +249,7 @@ impl<T> Receiver<T> {
     /// Returns how many messages the channel holds at most. None if it is unbounded.
     pub fn capacity(&self) -> Option<usize> {
         match &self.source {
-            Source::Senders(channel) => channel.shared.capacity(),
+            Source::Senders(channel) => channel.shared.capacity,
             Source::Clock(_) => Some(1),
             Source::Never => Some(0),
         }

@@ -6,7 +6,8 @@ use std::ptr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::choice::{self, Limit, Order};
+use super::arm::Purpose;
+use super::choice::{Limit, Order, choose};
 use super::error::{
     ReadyTimeoutError, RecvError, SelectTimeoutError, SendError, TryReadyError, TrySelectError,
 };
@@ -266,7 +267,7 @@ impl<'a> Select<'a> {
                 false => arm.begin(),
             }
         }
-        let index = choice::select(&mut self.arms, limit, self.order)?;
+        let index = choose(&mut self.arms, limit, self.order, Purpose::Act)?;
         let (arm, _) = self.arms.iter().find(|(_, number)| *number == index)?;
         Some(SelectedOperation {
             arm: Some(arm.clone()),
@@ -280,7 +281,7 @@ impl<'a> Select<'a> {
     fn ready_within(&mut self, limit: Limit) -> Option<usize> {
         let all_are_of_channels = self.arms.iter().all(|(arm, _)| !matches!(arm.target(), Target::Waits(_)));
         assert!(all_are_of_channels, "only operations of channels are watched: select the others");
-        choice::ready(&mut self.arms, limit, self.order)
+        choose(&mut self.arms, limit, self.order, Purpose::Watch)
     }
 }
 

@@ -199,7 +199,7 @@ impl<T> Sender<T> {
 
     /// Returns how many messages the channel holds at most. None if it is unbounded.
     pub fn capacity(&self) -> Option<usize> {
-        self.channel().capacity()
+        self.channel().capacity
     }
 
     /// Returns true if both senders belong to one channel.

@@ -52,7 +52,7 @@ pub(super) struct Shared<T> {
     /// True if the lock was contended while messages lay here, since the last wait. A hint: a side then backs off before it
     /// waits.
     contended: AtomicBool,
-    capacity: Option<usize>,
+    pub(super) capacity: Option<usize>,
 }
 
 impl<T> Shared<T> {
@@ -63,10 +63,6 @@ impl<T> Shared<T> {
             contended: AtomicBool::new(false),
             capacity,
         }
-    }
-
-    pub(super) fn capacity(&self) -> Option<usize> {
-        self.capacity
     }
 
     /// Returns true if this is no rendezvous.

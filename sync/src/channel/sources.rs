@@ -56,7 +56,7 @@ impl Selectable for CountdownEvent {
     type Arm<'a> = QueueArm<'a, (), (), 1, Countdown>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        self.countdown().arm()
+        self.state.arm()
     }
 
     fn take_now(&self) -> bool {
@@ -71,7 +71,7 @@ impl Selectable for WaitGroup {
     type Arm<'a> = QueueArm<'a, (), (), 1, Countdown>;
 
     fn arm(&self) -> Self::Arm<'_> {
-        self.countdown().arm()
+        self.state.arm()
     }
 
     fn take_now(&self) -> bool {

@@ -180,6 +180,10 @@ impl<T> Half<T> {
     /// Polls as `me` whether a side has ended; the end of the peer calls the waker of the last poll.
     pub(crate) fn poll(&self, me: Side, cx: &Context<'_>) -> Poll<()> {
         let channel = self.channel();
+        // An end is final: a look without the lock may find it.
+        if channel.is_over() {
+            return Poll::Ready(());
+        }
         let waker = cx.waker().clone();
         let (poll, former) = channel.queue.with(|state, _| match channel.is_over() {
             true => (Poll::Ready(()), Some(waker)),

@@ -180,10 +180,6 @@ impl RawRwLock {
     }
 }
 
-fn at(deadline: Instant) -> impl FnOnce() -> Option<Instant> {
-    move || Some(deadline)
-}
-
 /// The hold of an upgradable reader whose guard is gone; given up when dropped.
 struct Abandoned<'a>(&'a RawRwLock);
 
@@ -298,7 +294,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     #[track_caller]
     fn try_lock_shared_until(&self, deadline: Instant) -> Option<GuardNoSend> {
-        self.read_to(at(deadline))
+        self.read_to(|| Some(deadline))
     }
 
     #[track_caller]
@@ -308,7 +304,7 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     #[track_caller]
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<GuardNoSend> {
-        self.write_to(at(deadline))
+        self.write_to(|| Some(deadline))
     }
 }
 
@@ -387,7 +383,7 @@ unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
 
     #[track_caller]
     fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<GuardNoSend> {
-        self.upgradable_to(at(deadline))
+        self.upgradable_to(|| Some(deadline))
     }
 
     unsafe fn try_upgrade_for(
@@ -403,6 +399,6 @@ unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
         guard: GuardNoSend,
         deadline: Instant,
     ) -> Result<GuardNoSend, GuardNoSend> {
-        self.upgrade_to(guard, at(deadline))
+        self.upgrade_to(guard, || Some(deadline))
     }
 }
