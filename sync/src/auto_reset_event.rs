@@ -164,11 +164,10 @@ impl AutoResetEvent {
     #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        self.try_wait() || self.wait_for_set(Until::unwind(deadline()).spinning().described(&AUTO_RESET))
-    }
-
-    #[inline(always)]
-    fn wait_for_set(&self, until: Until) -> bool {
+        if self.try_wait() {
+            return true;
+        }
+        let until = Until::unwind(deadline()).spinning().described(&AUTO_RESET);
         let (outcome, _) = self.queue.wait(
             0,
             0,

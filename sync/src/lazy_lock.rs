@@ -137,7 +137,7 @@ impl<T, F> LazyLock<T, F> {
     /// ```
     #[track_caller]
     pub fn wait_timeout(this: &LazyLock<T, F>, timeout: Duration) -> Option<&T> {
-        this.once.await_success(NAME, time::deadline(timeout));
+        this.once.wait_to(NAME, false, time::deadline(timeout));
         LazyLock::get(this)
     }
 
@@ -152,7 +152,7 @@ impl<T, F> LazyLock<T, F> {
     /// Those of [`wait_timeout`](LazyLock::wait_timeout).
     #[track_caller]
     pub fn wait_deadline(this: &LazyLock<T, F>, deadline: Instant) -> Option<&T> {
-        this.once.await_success(NAME, Some(deadline));
+        this.once.wait_to(NAME, false, Some(deadline));
         LazyLock::get(this)
     }
 

@@ -182,7 +182,7 @@ impl Once {
     /// ```
     #[track_caller]
     pub fn wait_force(&self) {
-        self.await_completion(ONCE, None);
+        self.wait_to(ONCE, true, None);
     }
 
     /// Waits for an initializer to succeed, at most for `timeout`. Returns true if one has.
@@ -237,18 +237,6 @@ impl Once {
         }
     }
 
-    /// Waits for a completion to `deadline`, and panics at a poisoning.
-    #[track_caller]
-    pub(crate) fn await_success(&self, name: Name, deadline: Option<Instant>) {
-        self.wait_to(name, false, deadline);
-    }
-
-    /// Waits for a completion to `deadline`.
-    #[track_caller]
-    pub(crate) fn await_completion(&self, name: Name, deadline: Option<Instant>) {
-        self.wait_to(name, true, deadline);
-    }
-
     /// Waits for a completion as a future.
     pub(crate) async fn await_completion_async(&self, name: Name) {
         if self.is_completed() {
@@ -271,7 +259,7 @@ impl Once {
     /// Waits for a completion. Panics at a poisoning, unless the caller waits by `force`. Returns
     /// false if the deadline came first.
     #[track_caller]
-    fn wait_to(&self, name: Name, force: bool, deadline: Option<Instant>) -> bool {
+    pub(crate) fn wait_to(&self, name: Name, force: bool, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
         let ends = if force { Ends::Completion } else { Ends::All };
         let is_over = |phase| phase == Phase::Complete || (phase == Phase::Poisoned && !force);

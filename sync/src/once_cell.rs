@@ -71,7 +71,7 @@ impl<T> OnceCell<T> {
     /// Panics if the caller is an initializer of this cell.
     #[track_caller]
     pub fn wait(&self) -> &T {
-        self.once.await_completion(NAME, None);
+        self.once.wait_to(NAME, true, None);
         self.completed()
     }
 
@@ -94,7 +94,7 @@ impl<T> OnceCell<T> {
     /// ```
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
-        self.once.await_completion(NAME, time::deadline(timeout));
+        self.once.wait_to(NAME, true, time::deadline(timeout));
         self.get()
     }
 
@@ -107,7 +107,7 @@ impl<T> OnceCell<T> {
     /// Those of [`wait`](OnceCell::wait).
     #[track_caller]
     pub fn wait_deadline(&self, deadline: Instant) -> Option<&T> {
-        self.once.await_completion(NAME, Some(deadline));
+        self.once.wait_to(NAME, true, Some(deadline));
         self.get()
     }
 

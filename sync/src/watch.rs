@@ -235,18 +235,18 @@ impl<T> Sender<T> {
 
     /// Makes a receiver that counts the present value as seen.
     pub fn subscribe(&self) -> Receiver<T> {
-        self.shared.versions.add_receiver();
+        self.shared.versions.with(|counts| counts.receivers += 1);
         Receiver { seen: self.shared.versions.look().version, shared: Arc::clone(&self.shared) }
     }
 
     /// Counts the receivers.
     pub fn receiver_count(&self) -> usize {
-        self.shared.versions.receivers()
+        self.shared.versions.with(|counts| counts.receivers)
     }
 
     /// Counts the senders.
     pub fn sender_count(&self) -> usize {
-        self.shared.versions.senders()
+        self.shared.versions.with(|counts| counts.senders)
     }
 
     /// Returns true if there is no receiver.
@@ -329,7 +329,7 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.shared.versions.add_sender();
+        self.shared.versions.with(|counts| counts.senders += 1);
         Sender { shared: Arc::clone(&self.shared) }
     }
 }
@@ -592,7 +592,7 @@ fn closed(error: RecvTimeoutError) -> RecvError {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        self.shared.versions.add_receiver();
+        self.shared.versions.with(|counts| counts.receivers += 1);
         Receiver { shared: Arc::clone(&self.shared), seen: self.seen }
     }
 }

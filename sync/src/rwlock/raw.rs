@@ -14,7 +14,7 @@ use fibra_runtime::time;
 
 use lock_api::GuardNoSend;
 
-use super::state::{Claim, Departure, Hold, Policy, State};
+use super::state::{Claim, Hold, Policy, State};
 use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait::{self, Looks, Until, WaitDescription};
 
@@ -145,7 +145,7 @@ impl RawRwLock {
 
     #[inline]
     fn leave_read(&self) {
-        if self.state.leave_read() == Departure::Last {
+        if self.state.leave_read() {
             self.state.settle();
         }
     }

@@ -143,15 +143,6 @@ impl Claim {
     }
 }
 
-/// What a reader owes that has left.
-#[must_use]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Departure {
-    Done,
-    /// It was the last, and a writer waits: it settles.
-    Last,
-}
-
 /// The word and the queue.
 pub(crate) struct State {
     word: AtomicU64,
@@ -265,15 +256,13 @@ impl State {
         true
     }
 
-    /// Lets a reader out.
+    /// Lets a reader out. Returns true if it was the last one of a closed lock: the caller settles.
     #[inline]
-    pub(crate) fn leave_read(&self) -> Departure {
+    #[must_use]
+    pub(crate) fn leave_read(&self) -> bool {
         // Release: pairs with the Acquire of the next writer, or of the caller that grants its claim.
         let before = self.word.fetch_sub(ONE_READER, Ordering::Release);
-        match before & (READERS_MASK | CLOSED) == ONE_READER | CLOSED {
-            true => Departure::Last,
-            false => Departure::Done,
-        }
+        before & (READERS_MASK | CLOSED) == ONE_READER | CLOSED
     }
 
     /// Lets the writer out, or makes it a reader of kind `to`, if the lock has no waiters. A writer holds it alone.

@@ -41,9 +41,9 @@ pub(crate) struct Versions {
 }
 
 /// How many ends a channel has.
-struct Counts {
-    senders: usize,
-    receivers: usize,
+pub(crate) struct Counts {
+    pub(crate) senders: usize,
+    pub(crate) receivers: usize,
 }
 
 /// The word, decoded.
@@ -81,16 +81,9 @@ impl Versions {
         });
     }
 
-    pub(crate) fn senders(&self) -> usize {
-        self.queue.with(|counts, _| counts.senders)
-    }
-
-    pub(crate) fn receivers(&self) -> usize {
-        self.queue.with(|counts, _| counts.receivers)
-    }
-
-    pub(crate) fn add_sender(&self) {
-        self.queue.with(|counts, _| counts.senders += 1);
+    /// Reads or changes the counts. None falls to zero here.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut Counts) -> R) -> R {
+        self.queue.with(|counts, _| f(counts))
     }
 
     /// Removes a sender. The last one closes the channel and wakes its receivers.
@@ -103,10 +96,6 @@ impl Versions {
                 waiters.serve_all(CHANGES);
             }
         });
-    }
-
-    pub(crate) fn add_receiver(&self) {
-        self.queue.with(|counts, _| counts.receivers += 1);
     }
 
     /// Removes a receiver, and wakes senders that wait for the last one to go.

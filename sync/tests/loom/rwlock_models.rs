@@ -8,7 +8,7 @@ use loom::thread;
 
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, check_bounded};
 use crate::rwlock::RawRwLock;
-use crate::rwlock::state::{Claim, Departure, Hold, Policy, State};
+use crate::rwlock::state::{Claim, Hold, Policy, State};
 use crate::wait::{self, Until, own_as};
 
 /// A lock, and the value behind it.
@@ -61,7 +61,7 @@ impl Locked {
     }
 
     fn leave_read(&self) {
-        if self.state.leave_read() == Departure::Last {
+        if self.state.leave_read() {
             self.state.settle();
         }
     }
