@@ -89,24 +89,23 @@ impl<T> Entry<T> {
         !self.token.get().is_null()
     }
 
+    /// Returns the token of the select that the entry is an arm of, if any.
+    ///
+    /// # Safety
+    /// The entry is linked, under the lock. The result is not kept beyond that.
+    #[inline(always)]
+    unsafe fn select_token<'a>(&self) -> Option<&'a Claim> {
+        // SAFETY: a token lives as long as its entry is linked, by the contract of `push`.
+        unsafe { self.token.get().as_ref() }
+    }
+
     /// True unless the entry is an arm of a select that was served elsewhere, or of the select behind `own`.
     ///
     /// # Safety
     /// The entry is linked, under the lock.
     unsafe fn is_open(&self, own: *const Claim) -> bool {
-        let token = self.token.get();
-        // SAFETY: a token lives as long as its entry is linked, by the contract of `push`.
-        unsafe { token.as_ref() }.is_none_or(|open| !ptr::eq(token, own) && open.is_open())
-    }
-
-    /// Takes the select token for this entry, if it has one. Returns false if it was taken for
-    /// another arm.
-    ///
-    /// # Safety
-    /// The entry is linked, under the lock.
-    unsafe fn claim(&self) -> bool {
-        // SAFETY: as in `is_open`.
-        unsafe { self.token.get().as_ref() }.is_none_or(|token| token.take(self.number.get()))
+        // SAFETY: this function's contract.
+        unsafe { self.select_token() }.is_none_or(|token| !ptr::eq(token, own) && token.is_open())
     }
 
     /// The data, while only the caller reaches it.
@@ -285,7 +284,7 @@ impl<T> Lane<T> {
             };
             let entry = NonNull::from(self.entries().find(is_wanted)?);
             // SAFETY: it is linked in this lane.
-            if unsafe { self.take_out(entry.as_ref()) } {
+            if unsafe { self.take_out(entry.as_ref(), entry.as_ref().select_token()) } {
                 return Some(give(served.take_in(entry)));
             }
         }
@@ -320,14 +319,13 @@ impl<T> Lane<T> {
             // SAFETY: a linked entry is alive by the contract of `push`.
             let entry = unsafe { self.head.as_ref() }?;
             // SAFETY: linked, and under the lock.
-            if unsafe { entry.is_open(ptr::null()) } {
-                // SAFETY: as above.
-                if !wanted(unsafe { entry.look() }) {
-                    return None;
-                }
+            let token = unsafe { entry.select_token() };
+            // SAFETY: as above.
+            if token.is_none_or(Claim::is_open) && !wanted(unsafe { entry.look() }) {
+                return None;
             }
             // SAFETY: it is linked in this lane, and is not touched after but by a waker that it is handed to.
-            if unsafe { self.take_out(&*ptr::from_ref(entry)) } {
+            if unsafe { self.take_out(&*ptr::from_ref(entry), token) } {
                 return Some(NonNull::from(entry));
             }
         }
@@ -336,21 +334,19 @@ impl<T> Lane<T> {
     /// Unlinks an entry. Returns false if it is an arm of a select that was served elsewhere, whose wake is not used.
     ///
     /// # Safety
-    /// `entry` is linked in this lane.
+    /// `entry` is linked in this lane, and `token` is its own.
     #[inline]
-    unsafe fn take_out(&mut self, entry: &Entry<T>) -> bool {
-        // SAFETY: this function's contract, in both.
-        unsafe {
-            let is_claimed = entry.claim();
-            self.unlink(entry);
-            match is_claimed {
-                // The waiter of a requeued entry reads this under the lock of its first queue.
-                true if entry.is_served() => {}
-                true => entry.stage.set(Stage::Served),
-                false => entry.stage.set(Stage::Apart),
-            }
-            is_claimed
+    unsafe fn take_out(&mut self, entry: &Entry<T>, token: Option<&Claim>) -> bool {
+        let is_claimed = token.is_none_or(|token| token.take(entry.number.get()));
+        // SAFETY: this function's contract.
+        unsafe { self.unlink(entry) };
+        match is_claimed {
+            // The waiter of a requeued entry reads this under the lock of its first queue.
+            true if entry.is_served() => {}
+            true => entry.stage.set(Stage::Served),
+            false => entry.stage.set(Stage::Apart),
         }
+        is_claimed
     }
 
     /// # Safety
