@@ -12,8 +12,8 @@ use crate::base::spin_lock::Lock;
 use crate::sleep::cancel_points;
 use crate::tasks::cancel;
 use crate::tasks::context;
+use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
-use crate::tasks::task::Task;
 
 /// The second closure while the first one runs.
 pub(crate) struct Forked<'scope, F, T> {
@@ -34,7 +34,8 @@ impl<F> Slot<F> {
 /// The closure of the child. Dropped un-run for want of a stack, it cancels the owner, which may wait for it.
 struct Second<'scope, F> {
     slot: &'scope Slot<F>,
-    owner: Task,
+    /// Alive: it waits for the child, which owns this closure.
+    owner: TaskRef,
 }
 
 impl<F> Second<'_, F> {
@@ -136,7 +137,7 @@ where
         let first = a(&Forked { slot: &slot, child: None });
         return (first, Err(slot.take().expect("it was not begun")));
     };
-    let second = Second { slot: &slot, owner: Task::counted(*owner) };
+    let second = Second { slot: &slot, owner: *owner };
     let (first, result) = scope(|scope| {
         let run = move || {
             let b = second.take();
