@@ -41,30 +41,19 @@ use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context;
 use crate::tasks::task::Task;
 
-/// All panic counters of the process, by how many panics they hold.
-struct PanicCounters {
-    empty: Vec<PanicCounter>,
-    partial: Vec<PanicCounter>,
-    full: Vec<PanicCounter>,
-}
-
-static COUNTERS: Mutex<PanicCounters> =
-    Mutex::new(PanicCounters { empty: Vec::new(), partial: Vec::new(), full: Vec::new() });
-
-impl PanicCounters {
-    fn put(&mut self, counter: PanicCounter) {
-        let list = match counter.raised() {
-            0 => &mut self.empty,
-            PanicCounter::MOST => &mut self.full,
-            _ => &mut self.partial,
-        };
-        list.push(counter);
-    }
-}
+/// All panic counters of the process that no thread changes at the moment.
+static COUNTERS: Mutex<Vec<PanicCounter>> = Mutex::new(Vec::new());
 
 /// Locks the counters. Not held over a raise or a settle: the count that changes there would poison the guard.
-fn counters() -> MutexGuard<'static, PanicCounters> {
+fn counters() -> MutexGuard<'static, Vec<PanicCounter>> {
     COUNTERS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Takes a counter that holds a fitting number of panics.
+fn take_counter(fits: impl Fn(usize) -> bool) -> Option<PanicCounter> {
+    let mut counters = counters();
+    let place = counters.iter().rposition(|counter| fits(counter.raised()))?;
+    Some(counters.swap_remove(place))
 }
 
 /// Takes all panics out of this thread's count, and returns how many there were.
@@ -72,9 +61,9 @@ fn counters() -> MutexGuard<'static, PanicCounters> {
 pub(crate) fn take_out() -> u32 {
     let mut taken = 0;
     while CAN_UNWIND && thread::panicking() {
-        let mut counter = with_raised();
+        let mut counter = take_counter(|raised| raised > 0).unwrap_or_else(raise_elsewhere);
         counter.settle();
-        counters().put(counter);
+        counters().push(counter);
         taken += 1;
     }
     taken
@@ -86,26 +75,14 @@ pub(crate) fn put_back(taken: u32) {
     for _ in 0..taken {
         let mut counter = with_room();
         counter.raise();
-        counters().put(counter);
+        counters().push(counter);
     }
 }
 
 /// Takes a counter that can hold one more panic.
 fn with_room() -> PanicCounter {
-    let spare = {
-        let mut counters = counters();
-        counters.partial.pop().or_else(|| counters.empty.pop())
-    };
+    let spare = take_counter(|raised| raised < PanicCounter::MOST);
     spare.unwrap_or_else(|| had(PanicCounter::new()))
-}
-
-/// Takes a counter that holds a panic.
-fn with_raised() -> PanicCounter {
-    let spare = {
-        let mut counters = counters();
-        counters.partial.pop().or_else(|| counters.full.pop())
-    };
-    spare.unwrap_or_else(raise_elsewhere)
 }
 
 /// Fills a counter on another thread, where none holds a panic.
