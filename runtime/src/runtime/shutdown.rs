@@ -37,9 +37,9 @@ pub(super) fn end_unstarted(shared: &Arc<Shared>) {
 pub(super) fn wait(shared: &Shared, timeout: Option<Duration>) -> bool {
     let deadline = timeout.and_then(sleep::deadline);
     let flag = shared.ending.flag();
-    while !shared.has_ended() {
+    while !shared.ending.has_ended() {
         if task_sleep::sleep_shielded(&UntilRaised(&flag), deadline) == Waking::TimedOut {
-            return shared.has_ended();
+            return shared.ending.has_ended();
         }
     }
     true

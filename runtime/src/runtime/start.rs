@@ -45,7 +45,7 @@ impl Seed {
         let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
         call(&self.threads.on_start)?;
         f(&worker);
-        if self.shared.has_ended() {
+        if self.shared.ending.has_ended() {
             // The threads of the pool end with the workers.
             Pool::of(&self.shared).end();
         }

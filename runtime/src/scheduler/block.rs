@@ -81,11 +81,6 @@ impl Block {
         self.thief.len() + self.placed.len()
     }
 
-    /// Returns true if a task waits here that thieves may take.
-    pub(crate) fn tempts(&self) -> bool {
-        self.waiting() > 0
-    }
-
     /// Hands a task that the caller was told to queue to its home worker.
     #[inline(never)]
     pub(crate) fn deliver(home: *const Home, task: TaskRef) {

@@ -91,7 +91,7 @@ impl Worker {
 
     /// Returns true if there is work that another worker could run.
     fn leaves_work(&self) -> bool {
-        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.tempts())
+        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.waiting() > 0)
     }
 
     /// Polls the driver for a short time, if polls helped lately. Returns true if work came.
@@ -118,7 +118,11 @@ impl Worker {
     /// Parks in the driver, unless work came meanwhile. Returns true if work came or is here now.
     fn park(&self, watch: Duration) -> bool {
         let now = clock::now();
-        let sight = self.look(now);
+        let blocks = &self.shared.blocks;
+        let sight = match blocks.len() {
+            1 => Sight::Nothing,
+            _ => self.looks.borrow_mut().look(now, blocks, self.block.index),
+        };
         let timeout = self.timeout(now);
         let searching = self.searching.replace(false);
         let watching = self.shared.idle.park(self.block.index, searching, sight);
@@ -149,21 +153,11 @@ impl Worker {
     /// Looks for work after the worker is counted as parked: the load of the store-load pairs of
     /// `idle` and `Block`.
     fn sees_work(&self, sight: Sight) -> bool {
-        let others = || self.shared.blocks.iter().any(|block| block.tempts());
+        let others = || self.shared.blocks.iter().any(|block| block.waiting() > 0);
         self.has_work()
             || (!self.shared.injector.is_empty() && !self.is_starving())
             || (sight == Sight::Nothing && others())
             || self.must_heed()
-    }
-
-    /// Looks at the other workers' queues.
-    fn look(&self, now: Instant) -> Sight {
-        let blocks = &self.shared.blocks;
-        if blocks.len() == 1 {
-            return Sight::Nothing;
-        }
-        let mut looks = self.looks.borrow_mut();
-        looks.look(now, blocks, self.block.index)
     }
 
     /// Returns how long to park at most, unless the worker is to watch.

@@ -149,21 +149,20 @@ impl Shared {
         self.ending.has_begun()
     }
 
-    /// Returns true when nothing runs any more.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ending.has_ended()
-    }
-
     /// Ends the runtime if no task is alive. Returns true when it has ended.
     pub(crate) fn end_if_quiescent(&self) -> bool {
-        if self.has_ended() {
+        if self.ending.has_ended() {
             return true;
         }
         if self.alive() > 0 {
             return false;
         }
         if self.ending.end() {
-            self.announce_end();
+            self.unpark_all();
+            // Taken one by one: a wake is never made under the lock.
+            while let Some(wake) = self.ending.next_waiter() {
+                wake.wake();
+            }
         }
         true
     }
@@ -171,15 +170,6 @@ impl Shared {
     /// Returns how many tasks are alive: maybe too many while some end, never too few.
     pub(crate) fn alive(&self) -> u64 {
         alive(self.blocks.iter().map(|block| &block.counters.tasks).chain([&*self.outside]))
-    }
-
-    /// Wakes all waiters for the end of the runtime.
-    fn announce_end(&self) {
-        self.unpark_all();
-        // Taken one by one: a wake is never made under the lock.
-        while let Some(wake) = self.ending.next_waiter() {
-            wake.wake();
-        }
     }
 
     /// Returns how often a task has held its worker for longer than the limit.
