@@ -14,8 +14,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::time::Instant;
+
+use crate::budget;
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
+use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
 
 /// A count, and the waiters for its being zero.
 pub struct Countdown {
@@ -111,6 +114,16 @@ impl Countdown {
         }
     }
 
+    /// Waits for zero as a cancellation point. Returns false if the deadline came first.
+    pub(crate) fn wait_to(
+        &self,
+        deadline: impl FnOnce() -> Option<Instant>,
+        description: &'static WaitDescription,
+    ) -> bool {
+        wait::checkpoint();
+        self.count() == 0 || self.wait(Until::unwind(deadline()).described(description))
+    }
+
     /// Waits until the count is zero. Returns false if the deadline came first.
     #[inline(always)]
     pub(crate) fn wait(&self, until: Until) -> bool {
@@ -120,7 +133,10 @@ impl Countdown {
 
     /// Waits until the count is zero, as a future.
     pub(crate) async fn wait_async(&self) {
-        self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await;
+        match self.count() {
+            0 => budget::charge().await,
+            _ => _ = self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await,
+        }
     }
 
     fn admit(&self) -> Admit<()> {

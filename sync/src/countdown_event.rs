@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::budget;
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::wait::{self, Until, WaitDescription};
+use crate::wait::WaitDescription;
+
+static COUNTDOWN_EVENT: WaitDescription = WaitDescription::new("countdown event");
 
 /// Gets set by a given number of signals, and stays set.
 ///
@@ -136,7 +137,7 @@ impl CountdownEvent {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait(&self) {
-        self.wait_to(|| None);
+        self.state.wait_to(|| None, &COUNTDOWN_EVENT);
     }
 
     /// Waits until the count is zero, at most for `timeout`. Returns true if it is.
@@ -153,7 +154,7 @@ impl CountdownEvent {
     /// assert!(event.wait_deadline(Instant::now() + Duration::from_secs(60)));
     /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_to(|| time::deadline(timeout))
+        self.state.wait_to(|| time::deadline(timeout), &COUNTDOWN_EVENT)
     }
 
     /// Waits until the count is zero, at most until `deadline`. Returns true if it is.
@@ -161,7 +162,7 @@ impl CountdownEvent {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_deadline(&self, deadline: Instant) -> bool {
-        self.wait_to(|| Some(deadline))
+        self.state.wait_to(|| Some(deadline), &COUNTDOWN_EVENT)
     }
 
     /// Waits until the count is zero, as a future.
@@ -169,18 +170,7 @@ impl CountdownEvent {
     /// # Cancellation
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
-        match self.is_set() {
-            true => budget::charge().await,
-            false => self.state.wait_async().await,
-        }
-    }
-
-    fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
-        wait::checkpoint();
-        self.is_set()
-            || self
-                .state
-                .wait(Until::unwind(deadline()).described(const { &WaitDescription::new("countdown event") }))
+        self.state.wait_async().await;
     }
 }
 

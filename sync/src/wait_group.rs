@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use crate::budget;
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::wait::{self, Until, WaitDescription};
+use crate::wait::WaitDescription;
+
+static WAIT_GROUP: WaitDescription = WaitDescription::new("wait group");
 
 /// Counts busy workers, and lets callers wait until there are none.
 ///
@@ -118,7 +119,7 @@ impl WaitGroup {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait(&self) {
-        self.wait_to(|| None);
+        self.state.wait_to(|| None, &WAIT_GROUP);
     }
 
     /// Waits until no worker is busy, at most for `timeout`. Returns true if none was.
@@ -141,7 +142,7 @@ impl WaitGroup {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
-        self.wait_to(|| time::deadline(timeout))
+        self.state.wait_to(|| time::deadline(timeout), &WAIT_GROUP)
     }
 
     /// Waits until no worker is busy, at most until `deadline`. Returns true if none was.
@@ -149,7 +150,7 @@ impl WaitGroup {
     /// # Cancellation
     /// A cancellation point.
     pub fn wait_deadline(&self, deadline: Instant) -> bool {
-        self.wait_to(|| Some(deadline))
+        self.state.wait_to(|| Some(deadline), &WAIT_GROUP)
     }
 
     /// Waits until no worker is busy, as a future.
@@ -157,18 +158,7 @@ impl WaitGroup {
     /// # Cancellation
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
-        match self.count() {
-            0 => budget::charge().await,
-            _ => self.state.wait_async().await,
-        }
-    }
-
-    fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
-        wait::checkpoint();
-        self.count() == 0
-            || self
-                .state
-                .wait(Until::unwind(deadline()).described(const { &WaitDescription::new("wait group") }))
+        self.state.wait_async().await;
     }
 }
 

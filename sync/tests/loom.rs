@@ -48,7 +48,7 @@ mod channel {
 
     pub(crate) fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
         let channel = Arc::new(counted::Counted::new(capacity));
-        (Sender::new(Arc::clone(&channel)), Receiver { source: receiver::Source::Senders(channel) })
+        (Sender { channel: Arc::clone(&channel) }, Receiver { source: receiver::Source::Senders(channel) })
     }
 }
 #[path = "../src/countdown.rs"]

@@ -113,7 +113,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 
 fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
     let channel = Arc::new(Counted::new(capacity));
-    (Sender::new(Arc::clone(&channel)), Receiver { source: Source::Senders(channel) })
+    (Sender { channel: Arc::clone(&channel) }, Receiver { source: Source::Senders(channel) })
 }
 
 /// Makes a receiver that gets one message after `delay`: the time at which it was due.

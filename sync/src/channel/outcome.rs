@@ -18,7 +18,7 @@ pub(crate) enum Sent {
 pub(crate) enum Refused<T> {
     Full(T),
     Disconnected(T),
-    /// The queue [needs](super::state::State::supply) another block first.
+    /// The queue [needs](super::queue::Queue::supply) another block first.
     Cramped(T),
 }
 

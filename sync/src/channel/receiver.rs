@@ -226,7 +226,7 @@ impl<T> Receiver<T> {
     /// ```
     pub fn len(&self) -> usize {
         match &self.source {
-            Source::Senders(channel) => channel.shared.look(|state, _| state.len()),
+            Source::Senders(channel) => channel.shared.look(|state, _| state.queue.len()),
             Source::Clock(timer) => usize::from(timer.is_ready()),
             Source::Never => 0,
         }

@@ -33,7 +33,7 @@ use crate::wait;
 /// assert_eq!(sender.send("third").unwrap_err().into_inner(), "third");
 /// ```
 pub struct Sender<T> {
-    channel: Arc<Counted<T>>,
+    pub(super) channel: Arc<Counted<T>>,
 }
 
 // A message is sent whole or not at all.
@@ -41,11 +41,6 @@ impl<T> UnwindSafe for Sender<T> {}
 impl<T> RefUnwindSafe for Sender<T> {}
 
 impl<T> Sender<T> {
-    /// Makes a sender that `channel` has counted already.
-    pub(super) fn new(channel: Arc<Counted<T>>) -> Self {
-        Sender { channel }
-    }
-
     /// Names the channel, for an operation of a select that sends to it.
     pub(super) fn target(&self) -> Target {
         Target::Sends(Arc::as_ptr(&self.channel).cast())
@@ -173,7 +168,7 @@ impl<T> Sender<T> {
     /// assert!(sender.same_channel(&sender.clone()) && !receiver.is_empty());
     /// ```
     pub fn len(&self) -> usize {
-        self.channel().look(|state, _| state.len())
+        self.channel().look(|state, _| state.queue.len())
     }
 
     /// Returns true if no message is in the channel, as mostly at a rendezvous.

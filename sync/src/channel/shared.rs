@@ -160,7 +160,7 @@ impl<T> Shared<T> {
     #[cold]
     fn enlarge_and_send(&self, message: T) -> Result<(), TrySendError<T>> {
         let block = Block::new();
-        let superfluous = self.queue.with(|state, _| state.supply(block));
+        let superfluous = self.queue.with(|state, _| state.queue.supply(block));
         drop(superfluous);
         self.try_send(message)
     }

@@ -33,7 +33,7 @@
 
 use super::outcome::{Missing, Refused, Reserve, Sent};
 use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
-use super::queue::{Block, Popped, Queue};
+use super::queue::{Popped, Queue};
 use crate::wait::Lent;
 
 /// State of a channel.
@@ -43,7 +43,7 @@ pub(crate) struct State<T> {
     has_slots: bool,
     /// True once one side is gone.
     disconnected: bool,
-    queue: Queue<T>,
+    pub(super) queue: Queue<T>,
 }
 
 impl<T> State<T> {
@@ -55,10 +55,6 @@ impl<T> State<T> {
             disconnected: false,
             queue: capacity.map_or(Queue::chain(), |capacity| Queue::ring(capacity.max(1))),
         }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.queue.len()
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -105,11 +101,6 @@ impl<T> State<T> {
         waiting.serve_front(FUTURES, |_| ());
         waiting.serve_all(WATCHERS);
         Ok(sent)
-    }
-
-    /// Gives the queue a block to grow with. Hands it back if the queue has one already.
-    pub(crate) fn supply(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
-        self.queue.supply(block)
     }
 
     /// Takes the oldest message from the queue. If there are waiters, the caller [passes the room on](State::pass_room_on).
