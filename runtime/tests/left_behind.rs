@@ -195,7 +195,7 @@ impl Drop for Farewell {
 }
 
 #[test]
-fn what_waits_behind_calls_comes_to_its_end_where_no_thread_is_to_be_had() {
+fn tasks_queued_behind_calls_end_where_no_thread_can_be_had() {
     let _alone = alone();
     let _guard = hang_guard();
     for round in 0..32 {
@@ -240,7 +240,7 @@ fn what_waits_behind_calls_comes_to_its_end_where_no_thread_is_to_be_had() {
 type Waiter = fn(mpsc::Sender<()>);
 
 #[test]
-fn what_is_queued_behind_a_call_ends_though_another_thread_waits_for_it() {
+fn task_queued_behind_a_call_ends_though_another_thread_waits_for_it() {
     fn for_a_task(queued: mpsc::Sender<()>) {
         drop(fibra::spawn_blocking(move || {
             let behind = fibra::spawn_blocking(|| ());
@@ -395,7 +395,7 @@ fn calls_leave_all_threads_to_others_and_come_in_turn() {
 }
 
 #[test]
-fn what_is_queued_behind_a_call_has_a_thread_once_that_begins() {
+fn task_queued_behind_a_call_has_a_thread_once_the_call_begins() {
     let _alone = alone();
     let _guard = hang_guard();
     for threads in [1, 2] {

@@ -204,7 +204,7 @@ fn of_many_idle_workers_few_watch_one_that_spawns() {
 }
 
 #[test]
-fn what_waits_behind_a_long_task_is_taken_within_two_watches() {
+fn tasks_queued_behind_a_long_task_are_taken_within_two_watches() {
     let _guard = hang_guard();
     for workers in [8, 64] {
         let Outcome { counts, .. } = simulate(workers, Pace::Even, &STUCK);

@@ -278,7 +278,7 @@ fn every_pipe_is_polled_on_any_thread_by_any_executor() {
 }
 
 #[test]
-fn what_lies_in_memory_needs_no_reactor_and_a_pipe_is_refused_without_one() {
+fn stream_in_memory_needs_no_reactor_and_a_pipe_is_refused_without_one() {
     guarded(|| {
         let (mut reader, mut writer) = in_memory();
         let sender = thread::spawn(move || {
@@ -410,7 +410,7 @@ where
 
 /// The reactor of which its listener is hears of it.
 #[test]
-fn what_is_accepted_away_from_tasks_waits_where_its_listener_has_waited() {
+fn stream_accepted_away_from_tasks_waits_where_its_listener_has_waited() {
     guarded(|| {
         for_all_listeners!(accepts_away_from_where_it_waited);
     });
@@ -479,7 +479,7 @@ where
 }
 
 #[test]
-fn what_is_accepted_off_the_workers_is_heard_of_where_its_listener_is() {
+fn stream_accepted_off_the_workers_gets_events_where_its_listener_is() {
     guarded(|| {
         for_all_listeners!(accepts_for_a_foreign_executor);
     });

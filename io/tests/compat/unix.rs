@@ -117,7 +117,7 @@ fn a_writer_into_a_full_socket_hears_that_it_was_shut_down() {
 }
 
 #[test]
-fn so_does_one_that_is_polled_by_an_executor_of_others() {
+fn polled_writer_on_a_foreign_executor_is_woken_by_a_shutdown() {
     guarded(|| {
         let runtime = runtime(1);
         let (mut stream, other) = runtime.run(|| {
@@ -132,7 +132,7 @@ fn so_does_one_that_is_polled_by_an_executor_of_others() {
 }
 
 #[test]
-fn so_does_one_whose_first_runtime_has_ended() {
+fn polled_writer_is_woken_by_a_shutdown_after_its_first_runtime_ended() {
     guarded(|| {
         let first = runtime(1);
         let (mut stream, other) = first.run(|| {

@@ -28,7 +28,7 @@ fn a_name_has_the_addresses_that_std_finds() {
 }
 
 #[test]
-fn what_is_no_address_is_an_error() {
+fn invalid_address_is_an_error() {
     everywhere(|| {
         assert_eq!(kind(lookup_host("localhost")), ErrorKind::InvalidInput);
         assert_eq!(kind(lookup_host("localhost:70000")), ErrorKind::InvalidInput);

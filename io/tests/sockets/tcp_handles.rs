@@ -164,7 +164,7 @@ fn listeners_change_into_std_and_back() {
 }
 
 #[test]
-fn what_was_not_a_socket_says_so() {
+fn descriptor_that_is_no_socket_is_an_error() {
     everywhere(|| {
         let null = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         let mut stream = TcpStream::from(null.as_fd().try_clone_to_owned().unwrap());

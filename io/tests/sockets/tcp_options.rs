@@ -240,7 +240,7 @@ fn nonblocking_survives_conversion() {
 }
 
 #[test]
-fn what_leaves_for_std_blocks_as_std_does() {
+fn socket_given_to_std_blocks_as_std_does() {
     everywhere(|| {
         let (listener, address) = listener();
         let client = TcpStream::connect(address).unwrap();

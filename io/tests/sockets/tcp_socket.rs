@@ -168,7 +168,7 @@ fn timeouts_of_a_listener_are_those_of_its_connections() {
 }
 
 #[test]
-fn what_is_asked_of_the_packets_is_read_back() {
+fn packet_options_are_read_back() {
     everywhere(|| {
         let socket = TcpSocket::v4().unwrap();
         socket.set_tos_v4(0x10).unwrap();

@@ -302,7 +302,7 @@ fn send_datagram_larger_than_c_int_max() {
 // ---- what std's docs say beside ----
 
 #[test]
-fn what_does_not_fit_is_cut_off() {
+fn message_that_does_not_fit_is_cut_off() {
     everywhere(|| {
         let socket = socket();
         let address = socket.local_addr().unwrap();

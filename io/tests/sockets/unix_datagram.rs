@@ -354,7 +354,7 @@ fn shutdown_wakes_a_sleeping_receiver_of_a_clone() {
 }
 
 #[test]
-fn what_came_before_a_shutdown_is_received_before_the_end() {
+fn messages_sent_before_a_shutdown_are_received_before_the_end() {
     everywhere(|| {
         let (here, there) = pair();
         for _ in 0..3 {

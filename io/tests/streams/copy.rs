@@ -131,7 +131,7 @@ fn the_kernel_sends_a_file_to_a_slow_reader() {
 }
 
 #[test]
-fn what_was_copied_into_a_socket_stays_what_it_was() {
+fn bytes_copied_into_a_socket_stay_unchanged() {
     everywhere(|| {
         let (_scratch, mut file) = Scratch::file(&pattern(50_000));
         let (mut here, mut there) = UnixStream::pair().unwrap();
@@ -161,7 +161,7 @@ fn the_kernel_sends_a_file_into_a_unix_socket() {
 }
 
 #[test]
-fn what_the_kernel_does_not_copy_is_copied_all_the_same() {
+fn copy_works_where_the_kernel_does_not_copy() {
     everywhere(|| {
         let (scratch, appended) = Scratch::file(b"one ");
         drop(appended);
@@ -381,7 +381,7 @@ fn a_limit_is_kept_and_what_was_read_ahead_is_not_lost() {
 }
 
 #[test]
-fn what_the_kernel_refuses_goes_through_the_buffer() {
+fn copy_refused_by_the_kernel_goes_through_the_buffer() {
     everywhere(|| {
         let (scratch, _) = Scratch::file(b"one ");
         let mut appended = File::options().append(true).open(&scratch.0).unwrap();

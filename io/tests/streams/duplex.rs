@@ -19,7 +19,7 @@ const SHORT: Duration = Duration::from_millis(20);
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn what_goes_in_comes_out_in_order() {
+fn bytes_come_out_in_order() {
     everywhere(|| {
         for capacity in [1, 7, 64, 100_000] {
             let (mut here, mut there) = duplex(capacity);

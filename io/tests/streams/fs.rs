@@ -53,7 +53,7 @@ fn open(path: &Path) -> File {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn written_bytes_are_read() {
     everywhere(|| {
         let scratch = Scratch::new();
         let bytes = pattern(3 << 20);
@@ -360,7 +360,7 @@ fn reads_in_place(path: &Path) -> bool {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_in_memory_is_read_without_the_pool() {
+fn file_in_memory_is_read_without_the_pool() {
     let scratch = Scratch::new();
     let path = scratch.file("file", &pattern(1 << 16));
     if !reads_in_place(&path) {

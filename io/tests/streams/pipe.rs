@@ -143,7 +143,7 @@ fn packets_are_read_one_by_one() {
 }
 
 #[test]
-fn what_comes_non_blocking_stays_so() {
+fn non_blocking_descriptor_stays_so() {
     everywhere(|| {
         let (reader, writer) = std::io::pipe().unwrap();
         SockRef::from(&reader).set_nonblocking(true).unwrap();
@@ -212,7 +212,7 @@ fn is_nonblocking(fd: impl AsFd) -> bool {
 
 /// Neither end of a terminal knows the flag that keeps a call from waiting, and the mode of both is everybody's.
 #[test]
-fn what_is_no_pipe_is_used_and_keeps_its_mode() {
+fn descriptor_that_is_no_pipe_is_used_and_keeps_its_mode() {
     everywhere(|| {
         let (master, slave) = terminal();
         let shared = slave.try_clone().unwrap();
@@ -234,7 +234,7 @@ fn what_is_no_pipe_is_used_and_keeps_its_mode() {
 }
 
 #[test]
-fn what_is_no_pipe_is_waited_for() {
+fn descriptor_that_is_no_pipe_is_waited_for() {
     everywhere(|| {
         let (master, slave) = terminal();
         let mut reader = PipeReader::from(slave);

@@ -79,7 +79,7 @@ fn a_writer_waits_for_room() {
 
 /// A wait asks the kernel, so it does not matter what was done with the descriptor behind our back.
 #[test]
-fn what_is_left_unread_is_readable_still() {
+fn stream_with_unread_bytes_is_still_readable() {
     everywhere(|| {
         let (reader, mut writer) = pipe();
         let reader = Pollable::new(reader).unwrap();
@@ -201,7 +201,7 @@ fn a_socket_of_ours_may_be_made_awaitable_too() {
 }
 
 #[test]
-fn what_cannot_be_waited_for_is_refused() {
+fn descriptor_that_cannot_be_polled_is_refused() {
     everywhere(|| {
         for path in ["/proc/self/exe", "/", "/dev/null"] {
             let file = File::open(path).unwrap();
@@ -325,7 +325,7 @@ fn a_dropped_pollable_closes_what_it_holds() {
 }
 
 #[test]
-fn what_is_taken_out_is_whole_and_awaited_no_more() {
+fn stream_taken_out_is_whole_and_awaited_no_more() {
     everywhere(|| {
         let (reader, mut writer) = pipe();
         let reader = Pollable::new(reader).unwrap();

@@ -33,7 +33,7 @@ fn a_cancelled_task_does_not_wait_for_its_sockets() {
 }
 
 #[test]
-fn what_need_not_wait_succeeds() {
+fn call_that_need_not_wait_succeeds() {
     in_tasks(|| {
         let (mut client, mut server) = pair();
         let cancelled = spawn(move || {

@@ -483,7 +483,7 @@ impl Drop for Reads {
 }
 
 #[test]
-fn what_a_task_has_captured_that_never_began_waits_for_no_socket() {
+fn captures_of_an_unstarted_task_wait_for_no_socket() {
     in_tasks(|| {
         let (_silent, socket) = pair();
         let (tell, told) = channel();

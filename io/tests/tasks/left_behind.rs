@@ -87,7 +87,7 @@ fn a_wait_for_a_lock_does_not_hold_up_the_end_and_locks_nothing() {
 }
 
 #[test]
-fn what_is_queued_behind_such_a_call_comes_to_its_end_all_the_same() {
+fn task_queued_behind_such_a_call_ends() {
     /// Uses the pool while its task unwinds.
     struct Farewell(Arc<AtomicBool>);
     impl Drop for Farewell {

@@ -125,7 +125,7 @@ fn a_wake_from_afar_meets_a_spin_at_home() {
 /// Hunts: a task that goes on without its sleep, while a wake has queued it; one that leaves its stack for a wake that does not
 /// queue it.
 #[test]
-fn a_wake_from_afar_meets_who_stays() {
+fn a_remote_wake_meets_a_task_that_stays() {
     check(|| a_notification_meets(Course::Stays));
 }
 
@@ -144,7 +144,7 @@ fn a_wake_from_afar_meets_a_cancel_at_home() {
 
 /// Hunts: a wake from afar that is lost when the task goes on sleeping after a cancel that did not concern it.
 #[test]
-fn a_wake_from_afar_meets_who_goes_on_sleeping_at_home() {
+fn a_remote_wake_meets_a_task_that_sleeps_on_at_home() {
     check(|| a_notification_meets(Course::GoesOn));
 }
 
@@ -171,7 +171,7 @@ fn each_notification_is_used_once_at_home() {
 /// Hunts: a counted wake that queues a task which has gone on without its sleep, or wakes its next one; a task that waits for a
 /// wake which comes too late to queue it.
 #[test]
-fn a_counted_wake_meets_who_stays() {
+fn a_counted_wake_meets_a_task_that_stays() {
     check(|| {
         let sleeper = Sleeper::at_home();
         let epoch = sleeper.begin_at_once();
@@ -538,7 +538,7 @@ fn a_later_sleep_with(flaw: Flaw) {
 /// Hunts: of two who mark the task one finds it noted and relies on what the other sends, and the look that follows does not see its
 /// mark.
 #[test]
-fn who_finds_a_note_is_heeded_with_it() {
+fn cancel_that_finds_a_note_is_seen_with_it() {
     check_bounded(3, || two_marks_with(Flaw::None));
 }
 

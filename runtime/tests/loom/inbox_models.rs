@@ -125,7 +125,7 @@ impl Block {
 /// Hunts: a push that is lost between others, or shows the worker less than was done before it; a second one of the same
 /// thread that is taken before the first.
 #[test]
-fn what_many_push_is_taken_once_and_in_order() {
+fn pushes_of_many_threads_are_taken_once_and_in_order() {
     check_bounded(3, || {
         let block = Block::new();
         let twice = block.spawn(|block| {
@@ -186,7 +186,7 @@ fn a_worker_wakes_for_each_of_two_that_deliver() {
 
 /// Hunts: who wakes the last task of a worker touches the worker's block when the worker has run the task and left.
 #[test]
-fn a_block_outlives_who_delivers_to_it() {
+fn a_block_outlives_its_senders() {
     check(|| the_last_task(Flaw::None));
 }
 

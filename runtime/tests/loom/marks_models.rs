@@ -135,7 +135,7 @@ fn the_last_owner_frees_what_all_have_done_with() {
 
 /// Hunts: an owner who takes itself for the last while another, who was counted by the one that has just gone, is there.
 #[test]
-fn who_was_counted_by_an_owner_that_goes_keeps_the_task() {
+fn owner_counted_by_a_leaving_owner_keeps_the_task() {
     check(|| {
         let owned = Owned::new();
         let other = {

@@ -104,7 +104,7 @@ fn a_child_with(sum: Sum) {
 
 /// Hunts: a thread from outside spawns just as the end begins; it is admitted, and not counted.
 #[test]
-fn who_is_admitted_is_counted() {
+fn admitted_tasks_are_counted() {
     check(|| {
         let runtime = Runtime::new();
         let spawner = runtime.spawn(|runtime| {
@@ -125,7 +125,7 @@ fn who_is_admitted_is_counted() {
 /// Hunts: one who goes to sleep until the end as that comes, and sleeps on, or is woken in its next sleep; also where its time
 /// runs out.
 #[test]
-fn who_waits_for_the_end_is_told_of_it() {
+fn waiter_for_the_end_is_told_of_it() {
     for hurried in [false, true] {
         let model = move || {
             let runtime = Runtime::new();

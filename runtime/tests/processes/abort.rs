@@ -107,7 +107,7 @@ fn a_wait_for_a_group_with_a_limit_ends() {
 }
 
 #[test]
-fn what_was_notified_is_no_timeout() {
+fn notified_wait_is_no_timeout() {
     cancelled_before_and_meanwhile(|| {
         task::current().unpark();
         assert!(task::park_timeout(LONG));
@@ -306,7 +306,7 @@ fn a_runtime_ends_when_all_who_are_told_have_ended() {
 }
 
 #[test]
-fn an_end_that_has_a_time_names_who_is_left() {
+fn an_end_with_a_deadline_names_the_tasks_left() {
     let _guard = hang_guard();
     let runtime = runtime(2);
     let may_end = Arc::new(AtomicBool::new(false));
@@ -331,7 +331,7 @@ fn an_end_that_has_a_time_names_who_is_left() {
 }
 
 #[test]
-fn an_end_that_takes_long_says_who_is_left() {
+fn an_end_that_takes_long_names_the_tasks_left() {
     if is_child() {
         return runtime(1).run(|| {
             drop(task::Builder::new().name("stubborn").spawn(|| {
@@ -343,7 +343,7 @@ fn an_end_that_takes_long_says_who_is_left() {
     }
     let _guard = hang_guard();
     let (status, text) =
-        rerun_until_it_says("abort::an_end_that_takes_long_says_who_is_left", "'stubborn'", 1);
+        rerun_until_it_says("abort::an_end_that_takes_long_names_the_tasks_left", "'stubborn'", 1);
     assert!(status.success(), "{text}");
     assert!(text.contains("still waits for 1 task(s)"), "{text}");
 }

@@ -151,7 +151,7 @@ fn unwind_quietly(f: impl FnOnce()) {
 }
 
 #[test]
-fn what_a_child_leaks_may_borrow() {
+fn value_leaked_by_a_child_may_borrow() {
     on_workers(|| {
         let (lender, lock) = (Lender::new(), Mutex::new(0));
         fibra::scope(|s| {

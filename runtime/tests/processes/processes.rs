@@ -92,7 +92,7 @@ fn a_hook_of_the_users_own_may_wait_and_keeps_the_task_s_name() {
 }
 
 #[test]
-fn a_shutdown_that_takes_long_says_who_is_still_there() {
+fn a_shutdown_that_takes_long_names_the_tasks_left() {
     if is_child() {
         static ENDING: AtomicBool = AtomicBool::new(false);
         static STARTED: AtomicBool = AtomicBool::new(false);
@@ -115,7 +115,7 @@ fn a_shutdown_that_takes_long_says_who_is_still_there() {
         return drop(runtime);
     }
     let _guard = hang_guard();
-    let test = "processes::a_shutdown_that_takes_long_says_who_is_still_there";
+    let test = "processes::a_shutdown_that_takes_long_names_the_tasks_left";
     let (status, text) = rerun_until_it_says(test, "'dawdler'", 1);
     assert!(status.success(), "{text}");
     assert_eq!(text.matches("'dawdler'").count(), 1, "{text}");

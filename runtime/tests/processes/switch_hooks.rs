@@ -290,7 +290,7 @@ impl Drop for Entered {
 }
 
 #[test]
-fn what_a_hook_enters_at_the_last_switch_goes_with_the_task() {
+fn value_entered_by_a_hook_at_the_last_switch_goes_with_the_task() {
     task_local! { static ENTERED: Entered = Entered }
     let _guard = hang_guard();
     let (task, worker) = runtime(1).run(|| {

@@ -119,7 +119,7 @@ fn a_task_that_waits_for_a_stack_is_ended_in_time_also_where_others_start() {
 }
 
 #[test]
-fn those_behind_a_task_that_found_a_stack_wait_no_longer_for_it() {
+fn tasks_queued_behind_a_task_that_found_a_stack_wait_no_longer() {
     Runtime::builder().workers(1).max_stacks(2).build().unwrap().run(|| {
         let first = fibra::spawn_local(task::park);
         fibra::yield_now();

@@ -324,7 +324,7 @@ fn pinned_workers_have_one_processor_each() {
 }
 
 #[test]
-fn what_a_pinned_worker_starts_may_use_all_processors() {
+fn process_started_by_a_pinned_worker_may_use_all_processors() {
     let _guard = hang_guard();
     let all = processors_allowed();
     let pinned = runtime_of_one_pinned();

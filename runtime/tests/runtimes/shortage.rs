@@ -25,7 +25,7 @@ fn race_at_the_end(begun: &Sender<()>, won: &Sender<Either<(), ()>>) {
 }
 
 /// Ends a runtime while `racer`, in a task that is cancelled if it is to be, is about to race. Who has won.
-fn who_wins_at_the_end(
+fn winner_at_the_end(
     racer: fn(Sender<()>, Sender<Either<(), ()>>),
     cancelled: bool,
 ) -> Receiver<Either<(), ()>> {
@@ -51,7 +51,7 @@ fn a_race_behind_a_shield_waits_for_its_stacks_also_at_the_end() {
         task::shield(|| race_at_the_end(&begun, &won));
         won.send(Either::Right(())).unwrap();
     };
-    let ended: Vec<_> = who_wins_at_the_end(racer, false).iter().collect();
+    let ended: Vec<_> = winner_at_the_end(racer, false).iter().collect();
     assert_eq!(ended, [Either::Left(()), Either::Right(())], "the winner, and what is behind the shield");
 }
 
@@ -61,7 +61,7 @@ fn a_race_in_a_destructor_waits_for_its_stacks_also_at_the_end() {
         let _races = AtEnd(|| race_at_the_end(&begun, &won));
         task::park();
     };
-    assert_eq!(who_wins_at_the_end(racer, true).recv(), Ok(Either::Left(())));
+    assert_eq!(winner_at_the_end(racer, true).recv(), Ok(Either::Left(())));
 }
 
 fn migratable() -> task::Builder {
@@ -161,7 +161,7 @@ fn workers_that_wait_for_stacks_take_turns() {
 }
 
 #[test]
-fn what_finds_no_stack_beside_its_owner_is_run_by_it() {
+fn job_without_a_stack_is_run_by_its_owner() {
     let _guard = hang_guard();
     for workers in [1, 2] {
         few_stacks(workers, 1).stack_patience(LONG).build().unwrap().run(|| {
@@ -172,7 +172,7 @@ fn what_finds_no_stack_beside_its_owner_is_run_by_it() {
 }
 
 #[test]
-fn what_its_owner_waits_for_has_a_stack_once_there_is_one() {
+fn job_awaited_by_its_owner_has_a_stack_once_there_is_one() {
     let _guard = hang_guard();
     for workers in [1, 2] {
         few_stacks(workers, 2).stack_patience(LONG).build().unwrap().run(|| {
@@ -234,7 +234,7 @@ fn chain(length: u32) {
 const SOON: Duration = Duration::from_millis(20);
 
 #[test]
-fn what_a_closure_waits_for_beside_it_has_a_stack_beyond_the_limit() {
+fn job_awaited_by_a_sibling_has_a_stack_beyond_the_limit() {
     let _guard = hang_guard();
     for workers in [1, 2] {
         few_stacks(workers, 1).stack_patience(SOON).build().unwrap().run(|| chain(3));
@@ -250,7 +250,7 @@ fn a_closure_waits_for_the_one_beside_it_where_no_more_tasks_are_allowed() {
 }
 
 #[test]
-fn so_it_has_while_others_wait_for_stacks_that_cannot_have_one() {
+fn awaited_job_has_a_stack_while_other_tasks_wait_for_one() {
     let _guard = hang_guard();
     let runtime = few_stacks(1, 1).stack_patience(SOON).build().unwrap();
     let (handle, (end, ended)) = (runtime.handle(), channel::<()>());

@@ -319,7 +319,7 @@ fn a_task_that_swallows_its_cancellation_is_cancelled_again() {
 }
 
 #[test]
-fn what_is_spawned_during_the_end_ends_too() {
+fn task_spawned_during_the_end_ends_too() {
     struct SpawnsInDrop(Option<(Entry, Entry)>);
     impl Drop for SpawnsInDrop {
         fn drop(&mut self) {
@@ -412,7 +412,7 @@ fn a_destructor_that_races_joins_and_loops_has_its_values() {
 }
 
 #[test]
-fn what_runs_behind_a_shield_races_and_joins_to_its_end() {
+fn shielded_task_races_and_joins_to_its_end() {
     fn races() {
         assert_eq!(fibra::race(|| fibra::sleep(Duration::from_millis(3)), task::park), Either::Left(()));
     }

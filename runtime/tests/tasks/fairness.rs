@@ -320,7 +320,7 @@ fn un_started_tasks_are_stolen_from_a_worker_that_is_stuck_in_a_loop() {
 }
 
 #[test]
-fn what_was_placed_on_a_worker_that_is_stuck_in_a_loop_is_stolen_too() {
+fn tasks_placed_on_a_worker_stuck_in_a_loop_are_stolen_too() {
     let _guard = hang_guard();
     runtime(2).run(|| {
         for _ in 0..20 {
@@ -390,7 +390,7 @@ fn start_a_crowd(started: &Arc<AtomicUsize>) {
 const CROWD: usize = 2000;
 
 #[test]
-fn who_is_woken_by_a_timer_does_not_wait_for_a_crowd_to_start() {
+fn task_woken_by_a_timer_does_not_wait_for_a_batch_to_start() {
     let _guard = hang_guard();
     for beside_a_spinner in [false, true] {
         runtime(1).run(|| {
@@ -415,7 +415,7 @@ fn who_is_woken_by_a_timer_does_not_wait_for_a_crowd_to_start() {
 }
 
 #[test]
-fn who_is_woken_while_thieves_take_the_rest_of_a_crowd_runs_beside_a_spinner() {
+fn task_woken_while_thieves_take_the_rest_of_a_batch_runs_beside_a_spinner() {
     const ROUNDS: usize = 500;
     const CROWD: usize = 8;
     let _guard = hang_guard();
@@ -518,11 +518,11 @@ fn beside_stuck_workers(on_the_first: bool) {
 }
 
 #[test]
-fn what_was_placed_on_a_stuck_worker_is_taken_by_one_that_is_busy_where_none_idles() {
+fn tasks_placed_on_a_stuck_worker_are_taken_by_a_busy_worker_where_none_idles() {
     beside_stuck_workers(true);
 }
 
 #[test]
-fn what_a_stuck_worker_has_spawned_is_taken_by_one_that_is_busy_where_none_idles() {
+fn tasks_spawned_by_a_stuck_worker_are_taken_by_a_busy_worker_where_none_idles() {
     beside_stuck_workers(false);
 }

@@ -48,7 +48,7 @@ fn a_thread_joins_a_task() {
 }
 
 #[test]
-fn a_finished_task_is_joined_at_once_by_whoever_comes() {
+fn a_finished_task_is_joined_at_once_by_any_caller() {
     let _guard = hang_guard();
     let runtime = runtime(1);
     let done = runtime.spawn(|| 7);

@@ -388,7 +388,7 @@ fn it_may_be_called_while_a_panic_unwinds() {
 }
 
 #[test]
-fn what_waits_for_its_other_half_beside_a_busy_task_is_not_forgotten() {
+fn join_that_waits_for_its_other_half_beside_a_busy_task_is_not_forgotten() {
     const PAIRS: usize = 60;
     let _guard = hang_guard();
     runtime(1).run(|| {

@@ -210,7 +210,7 @@ fn only_what_is_marked_is_inherited() {
 }
 
 #[test]
-fn what_is_inherited_is_the_value_at_the_spawn() {
+fn inherited_local_has_the_value_at_the_spawn() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let before = fibra::spawn(|| REQUEST.get());
@@ -299,7 +299,7 @@ fn unwind() {
 }
 
 #[test]
-fn what_is_taken_up_beside_its_owner_inherits_as_what_is_spawned() {
+fn split_job_inherits_locals_as_a_spawned_task() {
     let _guard = hang_guard();
     for workers in WORKERS {
         runtime(workers).run(|| {

@@ -104,7 +104,7 @@ fn a_burst_of_missed_ticks_lets_the_others_run() {
 }
 
 #[test]
-fn whoever_unwinds_from_a_tick_has_used_up_none() {
+fn unwinding_from_a_tick_uses_up_none() {
     let _guard = hang_guard();
     for workers in [1, 2, 4] {
         runtime(workers).run(|| {

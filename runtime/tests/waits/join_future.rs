@@ -236,7 +236,7 @@ fn after_a_poll_the_handle_is_still_joined() {
 }
 
 #[test]
-fn what_asks_again_once_a_poll_has_answered_panics() {
+fn poll_after_completion_panics() {
     let _guard = hang_guard();
     let runtime = runtime(1);
     let mut handle = runtime.spawn(|| 7);

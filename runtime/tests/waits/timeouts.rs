@@ -19,7 +19,7 @@ fn in_task(workers: usize, promise: impl FnOnce() + Send) {
 }
 
 #[test]
-fn what_returns_in_time_keeps_its_value() {
+fn call_that_returns_in_time_keeps_its_value() {
     in_task(1, || {
         assert_eq!(timeout(LONG, || 7), Ok(7));
         assert_eq!(timeout(Duration::MAX, || fibra::spawn(|| 8).join().unwrap()), Ok(8));
@@ -179,7 +179,7 @@ fn a_panic_goes_through() {
 }
 
 #[test]
-fn who_swallows_the_unwinding_meets_it_again() {
+fn swallowed_unwinding_comes_again() {
     in_task(1, || {
         let rounds = Cell::new(0);
         let late = timeout(SHORT, || {

@@ -329,7 +329,7 @@ impl Wake for Crowd {
 }
 
 #[test]
-fn who_enters_a_line_while_it_is_woken_sleeps_on() {
+fn arrival_in_a_queue_that_is_being_woken_sleeps_on() {
     let line = Arc::new(Lock::new(List::new()));
     let crowd = Arc::new(Crowd { line, waiting: Mutex::default(), woken: AtomicUsize::new(0) });
     wait::wake_present(&crowd.line, |line| line);
