@@ -41,7 +41,7 @@ fn is_done<T>(result: io::Result<T>) -> bool {
     }
 }
 
-/// Whose end is the first is read from, the second is written to.
+/// The first is read from, the second is written to.
 type Pair = (TcpStream, TcpStream);
 
 /// By who comes with a victim: the timeout of a socket is for all who use it.
@@ -188,7 +188,7 @@ fn reset(stream: &TcpStream) {
     stream.set_linger(Some(Duration::ZERO)).unwrap();
 }
 
-/// A listener, and who has connected to it.
+/// A listener, and its clients.
 struct Door {
     listener: TcpListener,
     address: SocketAddr,
@@ -223,7 +223,7 @@ fn a_connection_that_is_accepted() {
         |door, left| {
             assert!((0..left).all(|_| door.accept()));
             door.listener.set_nonblocking(true).unwrap();
-            assert!(!door.accept(), "nobody is there");
+            assert!(!door.accept(), "no client is there");
             door.listener.set_nonblocking(false).unwrap();
             door.clients.lock().unwrap().clear();
         },
@@ -231,7 +231,7 @@ fn a_connection_that_is_accepted() {
     play(Row { is_timed: false, lasts: 40, rounds: 1700, ..row });
 }
 
-/// Somebody who lets others connect.
+/// A listener that lets clients connect.
 fn host() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.set_nonblocking(true).unwrap();

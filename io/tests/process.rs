@@ -38,7 +38,7 @@ fn is_known(id: u32) -> bool {
     Path::new("/proc").join(id.to_string()).exists()
 }
 
-/// Waits until the system has forgotten the process: it has ended, and somebody has waited for it.
+/// Waits until the system has forgotten the process: it has ended and was waited for.
 fn until_forgotten(id: u32) {
     until(|| !is_known(id));
 }
@@ -156,7 +156,7 @@ fn a_cancelled_wait_can_be_made_again() {
     });
 }
 
-/// One worker: nobody else runs the other task.
+/// One worker: no other worker runs the second task.
 #[test]
 fn repeated_try_waits_let_other_tasks_run() {
     guarded(|| {
@@ -460,7 +460,7 @@ fn a_program_that_is_not_there_is_an_error() {
     });
 }
 
-// ---- the end of a child that nobody waits for ----
+// ---- the end of a child without a waiter ----
 
 #[test]
 fn a_dropped_child_goes_on_and_leaves_no_zombie() {

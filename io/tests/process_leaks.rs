@@ -60,7 +60,7 @@ fn children_come_and_go(round: usize) {
     assert_eq!(text, "\n");
     drop(late);
 
-    // Nobody waits for these.
+    // These are not waited for.
     drop(command.spawn().unwrap());
     drop(command.kill_on_drop(true).spawn().unwrap());
     assert!(Command::new("/no/such/program").stdin(Stdio::piped()).spawn().is_err());

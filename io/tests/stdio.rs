@@ -80,12 +80,12 @@ fn line(from: &mut impl BufRead) -> String {
     line.trim_end().to_owned()
 }
 
-/// A terminal: the end of who types, and that of the process.
+/// A terminal: the typing end, and that of the process.
 fn terminal() -> (File, OwnedFd) {
     let (mut typist, mut process) = (0, 0);
     // SAFETY: the two numbers are writable, and everything else may be null.
     assert_eq!(unsafe { libc::openpty(&mut typist, &mut process, null_mut(), null(), null()) }, 0);
-    // SAFETY: the call has made both descriptors, and nobody else has them.
+    // SAFETY: the call has made both descriptors, and there is no other owner.
     unsafe { (File::from_raw_fd(typist), OwnedFd::from_raw_fd(process)) }
 }
 

@@ -173,14 +173,14 @@ fn the_end_of_a_task_that_is_joined() {
         },
         |joined, ()| joined.0.unpark(),
         |joined, _| match joined.take() {
-            Some(handle) => assert_eq!(*handle.join().unwrap(), 7, "who did not wait for it finds it"),
+            Some(handle) => assert_eq!(*handle.join().unwrap(), 7, "a late joiner finds it"),
             None => until(|| joined.0.is_finished()),
         },
     );
     play(Row { is_for_tasks: true, lasts: 1, ..row.alone() });
 }
 
-/// A group of two who end when they are unparked, one after the other.
+/// A group of two tasks that end when they are unparked, one after the other.
 struct Members {
     group: TaskGroup<Box<usize>>,
     parked: [Task; 2],

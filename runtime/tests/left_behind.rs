@@ -75,14 +75,14 @@ fn is_mapped(address: usize) -> bool {
     maps.lines().filter_map(ends).any(|range| range.contains(&address))
 }
 
-/// Threads of this process whose name begins so.
+/// Lists the threads of this process with names that begin so.
 fn threads_called(name: &str) -> usize {
     let tasks = fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
     names.filter(|comm| comm.starts_with(name)).count()
 }
 
-/// A runtime all of whose hooks are counted while they are alive.
+/// A runtime with hooks that are counted while they are alive.
 fn with_hooks(alive: &Arc<AtomicUsize>) -> Builder {
     let hook = || Counted::new(Arc::clone(alive));
     let (start, stop, stall, panic) = (hook(), hook(), hook(), hook());

@@ -91,7 +91,7 @@ fn tasks_that_unwind_and_wait_meanwhile_harm_nobody() {
     });
 }
 
-/// Looks at the end of a scope whether all who borrowed this have ended.
+/// Looks at the end of a scope whether all borrowers of this have ended.
 struct Borrowed<'a> {
     weather: &'a Weather,
     begun: AtomicUsize,

@@ -32,7 +32,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// The path of a FIFO in it, which nobody has opened.
+    /// The path of an unopened FIFO in it.
     pub(crate) fn fifo(&self) -> PathBuf {
         let path = self.file("fifo");
         let name = CString::new(path.as_os_str().as_bytes()).unwrap();

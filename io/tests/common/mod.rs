@@ -85,7 +85,7 @@ pub(crate) fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// The same over IPv6, if the machine has it.
+/// Makes a listener over IPv6, if the machine has it.
 pub(crate) fn listener6() -> Option<(TcpListener, SocketAddr)> {
     let listener = unless_ipv6_lacks(TcpListener::bind((Ipv6Addr::LOCALHOST, 0)))?;
     let address = listener.local_addr().unwrap();

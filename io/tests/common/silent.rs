@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// An address that answers nobody: a listener whose queue is full.
+/// An address that answers no client: a listener with a full queue.
 pub(crate) struct Silent {
     pub(crate) listener: socket2::Socket,
     pub(crate) queue: Vec<TcpStream>,
@@ -32,7 +32,7 @@ impl Silent {
         }
     }
 
-    /// Lets those in who have left.
+    /// Accepts the clients that have left.
     fn empty(&self) {
         self.listener.set_nonblocking(true).unwrap();
         while self.listener.accept().is_ok() {}

@@ -311,7 +311,7 @@ fn a_datagram_socket_that_is_shut_down_wakes_receivers_and_senders() {
     });
 }
 
-/// The queue of one that is connected to the sender is never full to it, and nobody else can wait for it.
+/// A receiver connected to the sender is never full to it, and no other socket can wait for it.
 #[test]
 fn replies_to_a_client_that_is_connected_to_the_server_wait_for_room_of_the_server() {
     const SENDERS: usize = 2;

@@ -153,7 +153,7 @@ fn only_the_waker_of_the_last_poll_is_kept_and_a_drop_lets_it_go() {
     });
 }
 
-/// Of ends between which nobody takes anything away.
+/// Of ends between which nothing is taken away.
 fn keeps_the_waker_of_a_writer<R: Reads, W: Writes>(ends: impl Fn() -> (R, W)) {
     let (mut reader, mut writer) = ends();
     let counts: [Arc<Count>; 3] = Default::default();

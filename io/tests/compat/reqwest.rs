@@ -25,7 +25,7 @@ struct Server {
     address: SocketAddr,
     /// Requests for `/held` that came.
     held: Arc<AtomicUsize>,
-    /// Those whose clients have gone.
+    /// Connections of clients that have gone.
     given_up: Arc<AtomicUsize>,
 }
 
@@ -70,7 +70,7 @@ impl Server {
         until(|| self.held.load(Ordering::SeqCst) == count);
     }
 
-    /// Waits until so many of those who were held have gone.
+    /// Waits until so many of the held clients have gone.
     fn is_given_up(&self, count: usize) {
         until(|| self.given_up.load(Ordering::SeqCst) == count);
     }

@@ -412,7 +412,7 @@ fn a_future_that_always_has_input_starves_no_task() {
             }
             reader.cancel();
             assert!(reader.join().is_err_and(|error| error.is_cancelled()));
-            // Nobody reads any more.
+            // There is no reader any more.
             flood.join().unwrap();
         });
     });

@@ -69,7 +69,7 @@ fn a_client_and_a_server_of_hyper_exchange_large_bodies() {
     });
 }
 
-/// Writes until somebody has ended that, and gives the error.
+/// Writes until a write fails, and gives the error.
 async fn write_on(stream: &mut Async<UnixStream>) -> ErrorKind {
     use futures_util::io::AsyncWriteExt;
     kind(stream.write_all(&pattern(MUCH)).await)
@@ -91,7 +91,7 @@ async fn write_on_as_hyper(stream: &mut Async<UnixStream>) -> ErrorKind {
     })
 }
 
-/// The system tells nobody who polls.
+/// The system sends no event to a poller.
 #[test]
 fn a_writer_into_a_full_socket_hears_that_it_was_shut_down() {
     in_tasks(|| {

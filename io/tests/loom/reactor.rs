@@ -15,7 +15,7 @@ use crate::wait::RawWake;
 #[path = "../../src/reactor/registrations.rs"]
 mod registrations;
 
-/// The descriptor of every source: nobody asks the system about it.
+/// The descriptor of every source: the system is never asked about it.
 pub(crate) const FD: RawFd = -1;
 
 pub(crate) struct Handle {

@@ -24,7 +24,7 @@ fn registered() -> (Arc<Registered>, Arc<Handle>, Reliance) {
 /// Each of loom's objects is made by its first use.
 fn blocked() -> Arc<Registered> {
     let source = Arc::new(Registered::new(-1));
-    source.edge(Handle::new().id(), crate::readiness::Edge::new(), |_wake| unreachable!("nobody waits"));
+    source.edge(Handle::new().id(), crate::readiness::Edge::new(), |_wake| unreachable!("no task waits"));
     _ = format!("{:?}", source.source());
     block(&source);
     source.detach(FD);
@@ -81,7 +81,7 @@ fn an_edge_meets_the_deadline_of_a_reader() {
     });
 }
 
-/// Hunts: a reader that goes to sleep as its reactor ends, and that nobody will wake.
+/// Hunts: a reader that goes to sleep as its reactor ends, and is never woken.
 #[test]
 fn the_end_of_a_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
@@ -126,7 +126,7 @@ fn the_end_of_a_reactor_costs_a_moved_waiter_one_look() {
     });
 }
 
-/// Hunts: a reader of one worker whose reactor is made to leave by a wait on another worker, and that nobody wakes.
+/// Hunts: a reader is never woken as a wait on another worker makes its reactor leave.
 #[test]
 fn no_reader_sleeps_where_its_reactor_has_left() {
     check_bounded(3, || {

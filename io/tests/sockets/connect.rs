@@ -68,7 +68,7 @@ fn the_last_error_is_told_if_none_answers() {
     });
 }
 
-/// The stream that wins after a race is as blocking as any for whoever takes it to std.
+/// The stream that wins after a race is as blocking as any once it is given to std.
 #[test]
 fn the_winner_is_an_ordinary_stream() {
     everywhere(|| {
@@ -110,7 +110,7 @@ fn a_late_answer_counts() {
         let addresses = [slow.address, silent.address];
         let racer = beside(move || TcpStream::connect(&addresses[..]).unwrap().peer_addr().unwrap());
         until(|| asking(silent.address) == 1);
-        // Whoever leaves the queue makes room in it.
+        // A client that leaves the queue makes room in it.
         let _accepted: Vec<_> = slow.queue.iter().map(|_| slow.listener.accept().unwrap()).collect();
         assert_eq!(racer.join(), slow.address);
         assert_eq!(asking(silent.address), 0);

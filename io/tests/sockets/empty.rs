@@ -46,7 +46,7 @@ macro_rules! exhausted {
     }};
 }
 
-/// Sees that a stream does as the same one does in std's hands.
+/// Sees that a stream behaves as its std counterpart.
 fn does_as<O: Debug, S: Debug>(ours: O, std: impl Fn(O) -> S)
 where
     for<'a> &'a O: Read + Write,

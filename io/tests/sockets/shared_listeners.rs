@@ -19,12 +19,12 @@ trait Door: AsFd + From<OwnedFd> + Into<OwnedFd> + Send + Sized + 'static {
     fn set_deadline(&self, deadline: Option<Instant>);
     fn not_to_wait(&self);
 
-    /// The same open file once more.
+    /// Another descriptor of the open file.
     fn descriptor(&self) -> OwnedFd {
         self.as_fd().try_clone_to_owned().unwrap()
     }
 
-    /// Sees that an accept waits while nobody comes, and ends when somebody does.
+    /// Sees that an accept waits until a client comes.
     fn waits(&self) {
         let deadline = Instant::now() + Duration::from_millis(3);
         self.set_deadline(Some(deadline));

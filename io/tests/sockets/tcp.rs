@@ -107,7 +107,7 @@ fn connect_timeout_error() {
     });
 }
 
-/// A listener whose queue is full answers nobody.
+/// A listener with a full queue answers no client.
 #[test]
 fn connect_timeout_passes() {
     everywhere(|| {
@@ -409,7 +409,7 @@ fn multiple_connect_serial() {
     });
 }
 
-/// Whoever is heard first, and whichever reader comes first: all are heard.
+/// All clients are heard, in any order of clients and readers.
 #[test]
 fn multiple_connect_interleaved_lazy_schedule() {
     everywhere(|| {
@@ -438,7 +438,7 @@ fn multiple_connect_interleaved_lazy_schedule() {
     });
 }
 
-/// Each client opens its connection, then waits for the next one before it writes. Tells who wrote what.
+/// Each client opens its connection, then waits for the next one before it writes. Tells the writes of each.
 fn connect_nested(i: u8, address: SocketAddr) -> Vec<(u8, SocketAddr)> {
     if i == 10 {
         return Vec::new();

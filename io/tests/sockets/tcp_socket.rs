@@ -239,7 +239,7 @@ fn it_comes_and_goes_as_a_bare_descriptor_and_as_std_has_it() {
         socket.bind(ANY_PORT).unwrap();
         let here = socket.local_addr().unwrap();
         let fd = socket.into_raw_fd();
-        // SAFETY: it was given away a line above, and nobody else has it.
+        // SAFETY: it was given away a line above, and there is no other owner.
         let socket = unsafe { TcpSocket::from_raw_fd(fd) };
         let stream = std::net::TcpStream::from(OwnedFd::from(socket));
         let stream = TcpSocket::from_std_stream(stream).connect(address).unwrap();
@@ -316,7 +316,7 @@ fn a_read_fails_at_its_deadline() {
         let error = stream.read(&mut [0]).unwrap_err();
         assert!(Instant::now() >= deadline);
         assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
-        // It stays: whoever would wait now does not, and what is there is read.
+        // It stays: a wait ends at once, and what is there is read.
         assert_eq!(kind(stream.read(&mut [0])), ErrorKind::WouldBlock);
         other.write_all(&[2]).unwrap();
         until(|| stream.read(&mut [0]).is_ok());
@@ -407,7 +407,7 @@ fn an_accept_fails_at_its_deadline() {
         assert!(Instant::now() >= deadline);
         assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
         assert_eq!(kind(listener.incoming().next().unwrap()), ErrorKind::WouldBlock, "it stays");
-        // Who is there already is let in.
+        // Waiting clients are let in.
         let client = TcpStream::connect(address).unwrap();
         // The client may be through before the listener has heard of it.
         let mut accepted = None;

@@ -17,12 +17,12 @@ fn socket() -> UdpSocket {
     UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap()
 }
 
-/// The same over IPv6, if the machine has it.
+/// Makes a socket over IPv6, if the machine has it.
 fn socket6() -> Option<UdpSocket> {
     unless_ipv6_lacks(UdpSocket::bind((Ipv6Addr::LOCALHOST, 0)))
 }
 
-/// A socket at an address that no other test binds, so that its port is nobody's once it is dropped.
+/// A socket at an address that no other test binds, so that its port is free once it is dropped.
 fn secluded() -> UdpSocket {
     static NEXT: AtomicU8 = AtomicU8::new(1);
     UdpSocket::bind((Ipv4Addr::new(127, 77, 0, NEXT.fetch_add(1, Ordering::Relaxed)), 0)).unwrap()
@@ -287,7 +287,7 @@ fn set_nonblocking() {
     });
 }
 
-/// The buffer is made of pages that nobody has touched.
+/// The buffer is made of untouched pages.
 #[cfg(target_pointer_width = "64")]
 #[test]
 fn send_datagram_larger_than_c_int_max() {
@@ -343,7 +343,7 @@ fn a_refusal_wakes_a_sleeping_receiver() {
         drop(nobody);
         let receiver = beside(move || kind(receiver.recv(&mut [0])));
         nap(5);
-        // Whoever looks first takes the error away, so the message that causes it is the last call of this side.
+        // The first look takes the error away, so the message that causes it is the last call of this side.
         sender.send(&[1]).unwrap();
         assert_eq!(receiver.join(), ErrorKind::ConnectionRefused);
     });

@@ -416,7 +416,7 @@ fn a_receiver_that_is_dropped_wakes_its_senders() {
     });
 }
 
-// ---- a receiver whose queue is full ----
+// ---- a receiver with a full queue ----
 
 /// What comes from one sender is neither lost nor reordered, however it is addressed and however slowly it is taken.
 fn all_arrives(send: impl Fn(&UnixDatagram, &Path, &[u8]) + Send + 'static, connect: bool) {
@@ -517,7 +517,7 @@ fn send_to_waits_for_room_of_its_own() {
     });
 }
 
-/// The queue of one that is connected to the sender is never full to it, and nobody else can wait for it.
+/// A receiver connected to the sender is never full to it, and no other socket can wait for it.
 #[test]
 fn replies_to_a_client_that_is_connected_to_the_server_wait_for_room_of_the_server() {
     const SENDERS: usize = 2;

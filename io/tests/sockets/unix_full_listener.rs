@@ -1,4 +1,4 @@
-//! A listener of the Unix family whose queue is full, which has room again without an event.
+//! A Unix listener with a full queue, which has room again without an event.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;

@@ -253,7 +253,7 @@ carries!(from_child_to_file: a_child_that_writes => a_new_file);
 carries!(from_child_to_tcp: a_child_that_writes => a_tcp_writer);
 carries!(from_child_to_child: a_child_that_writes => a_child_that_reads);
 
-/// Writes in pieces of many sizes, with a rest now and then, so that whoever reads waits too.
+/// Writes in pieces of many sizes, with a rest now and then, so that the reader waits too.
 fn feed<W: Write + Send + 'static>(mut stream: W) -> Side<()> {
     beside(move || {
         let all = pattern(MUCH);

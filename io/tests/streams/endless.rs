@@ -12,7 +12,7 @@ use crate::terminal::terminal;
 use fibra_io::fs::{File, OpenOptions};
 use fibra_runtime::{JoinHandle, Runtime, spawn};
 
-/// How often it is tried to have two of them look at the same time.
+/// How often it is tried to have two of them look at once.
 const ROUNDS: usize = 20;
 
 /// Lets both wait for what is enough for one, which `give` gives: one of them gets it, and the other can be cancelled.

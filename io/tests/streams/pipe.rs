@@ -129,7 +129,7 @@ fn packets_are_read_one_by_one() {
         let mut fds = [0; 2];
         // SAFETY: the array has room for the two descriptors.
         assert_eq!(unsafe { libc::pipe2(fds.as_mut_ptr(), libc::O_CLOEXEC | libc::O_DIRECT) }, 0);
-        // SAFETY: the descriptors were made just now, and are nobody else's.
+        // SAFETY: the descriptors were made just now, and have no other owner.
         let (mut reader, mut writer) =
             unsafe { (PipeReader::from_raw_fd(fds[0]), PipeWriter::from_raw_fd(fds[1])) };
         let other = beside(move || {
@@ -225,7 +225,7 @@ fn descriptor_that_is_no_pipe_is_used_and_keeps_its_mode() {
             buf[..n].to_vec()
         });
         nap(5);
-        assert!(!is_nonblocking(&shared), "while somebody waits");
+        assert!(!is_nonblocking(&shared), "while a task waits");
         typist.write_all(b"typed\n").unwrap();
         assert_eq!(other.join(), b"typed\n");
         drop(typist);
@@ -309,7 +309,7 @@ fn terminal() -> (OwnedFd, OwnedFd) {
     // SAFETY: both numbers are written, the rest is left to the system.
     let made = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
     assert_eq!(made, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: the descriptors were made just now, and are nobody else's.
+    // SAFETY: the descriptors were made just now, and have no other owner.
     unsafe { (OwnedFd::from_raw_fd(master), OwnedFd::from_raw_fd(slave)) }
 }
 
@@ -318,7 +318,7 @@ fn named_pipes_are_read_and_written() {
     everywhere(|| {
         let folder = Folder::new();
         let path = folder.fifo();
-        // Opened for both ways, so that it waits for nobody.
+        // Opened for both ways, so that the open does not wait.
         let both = || File::options().read(true).write(true).open(&path).unwrap();
         let mut reader = PipeReader::from(OwnedFd::from(both()));
         let mut writer = PipeWriter::from(OwnedFd::from(both()));
@@ -476,7 +476,7 @@ fn a_copy_of_a_pipe_heeds_its_deadline() {
     });
 }
 
-/// It never has to wait, so it keeps the deadline for who asks.
+/// It never has to wait, so it keeps the deadline for its getter.
 #[test]
 fn a_plain_file_has_a_deadline_in_name() {
     everywhere(|| {

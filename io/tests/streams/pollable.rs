@@ -15,7 +15,7 @@ use crate::common::{everywhere, in_tasks, kind, nap, runtime, until};
 use fibra_io::Pollable;
 use fibra_runtime::{Runtime, yield_now};
 
-/// A pipe whose ends do not wait.
+/// A pipe with non-blocking ends.
 fn pipe() -> (PipeReader, PipeWriter) {
     let (reader, writer) = io::pipe().unwrap();
     for fd in [reader.as_raw_fd(), writer.as_raw_fd()] {
@@ -242,7 +242,7 @@ fn a_value_that_closes_its_descriptor_disturbs_no_other_owner() {
     impl AsFd for Closes {
         fn as_fd(&self) -> BorrowedFd<'_> {
             match &*self.0.lock().unwrap() {
-                // SAFETY: the test below closes the stream while nobody has such a borrow.
+                // SAFETY: the test below closes the stream while there is no such borrow.
                 Some(_) => unsafe { BorrowedFd::borrow_raw(self.1) },
                 None => self.2.as_fd(),
             }
@@ -347,7 +347,7 @@ fn an_eventfd_is_awaited() {
         // SAFETY: two integers go in.
         let number = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         assert!(number >= 0);
-        // SAFETY: it is new, and nobody else's.
+        // SAFETY: it is new, and has no other owner.
         let event = Arc::new(Pollable::new(File::from(unsafe { OwnedFd::from_raw_fd(number) })).unwrap());
         let other = {
             let event = Arc::clone(&event);

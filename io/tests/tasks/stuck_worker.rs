@@ -1,4 +1,4 @@
-//! A worker that computes and hears no event: a waiter on another worker is woken all the same.
+//! A worker that computes and hears no event: a waiter on another worker is woken nevertheless.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -14,7 +14,7 @@ use fibra_runtime::{JoinHandle, spawn, spawn_local, wait};
 /// Something to wait for: twice, by two tasks.
 struct Wanted {
     wait: Box<dyn Fn() + Send + Sync>,
-    /// The same, but not for long, and it does not come.
+    /// Waits in vain, for a short time.
     wait_in_vain: Box<dyn Fn() + Send + Sync>,
     /// Lets one wait end, without waiting itself.
     tell: Box<dyn Fn() + Send + Sync>,
@@ -67,7 +67,7 @@ fn messages() -> Wanted {
     }
 }
 
-/// The same, polled.
+/// Makes polled datagram sockets.
 #[cfg(feature = "tokio-io")]
 fn polled_messages() -> Wanted {
     use fibra_io::compat::Async;

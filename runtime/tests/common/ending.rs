@@ -1,4 +1,4 @@
-//! A task that nobody joins and that ends by and by.
+//! A detached task that ends by and by.
 
 use fibra_runtime::{Task, spawn, task};
 

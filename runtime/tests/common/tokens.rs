@@ -47,7 +47,7 @@ impl Tokens {
         Acquire { tokens: self, node: Node::new() }
     }
 
-    /// Tokens that nobody holds.
+    /// Tokens without a holder.
     pub(crate) fn free(&self) -> usize {
         self.state.lock().free
     }

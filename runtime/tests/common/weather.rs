@@ -1,4 +1,4 @@
-//! A storm and who it must not touch: tasks that unwind, and innocent ones that switch beside them.
+//! A storm and its bystanders: tasks that unwind, and innocent ones that switch beside them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -208,7 +208,7 @@ fn dawdle(weather: &Arc<Weather>, number: usize) -> &'static str {
         2 => {
             let me = task::current();
             drop(fibra::Handle::current().spawn_blocking(move || me.unpark()));
-            // Where the runtime ends, nobody unparks.
+            // Where the runtime ends, no task unparks.
             _ = task::park_timeout(Duration::from_millis(5));
             "a park"
         }
@@ -238,7 +238,7 @@ fn dawdle(weather: &Arc<Weather>, number: usize) -> &'static str {
             let tokens = Tokens::new();
             fibra::scope(|s| {
                 s.spawn(|| tokens.release());
-                // Where the runtime ends, nobody releases.
+                // Where the runtime ends, no task releases.
                 _ = tokens.acquire(Some(std::time::Instant::now() + brief(number)));
             });
             "a wait"
@@ -262,7 +262,7 @@ fn dawdle(weather: &Arc<Weather>, number: usize) -> &'static str {
             "a race"
         }
         11 => {
-            // What nobody takes runs right here, in the panic.
+            // A job that no worker takes runs right here, in the panic.
             _ = fibra::join(|| fibra::sleep(brief(number)), fibra::yield_now);
             "two beside each other"
         }

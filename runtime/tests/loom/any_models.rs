@@ -66,7 +66,7 @@ fn one_of_two_queues_serves_a_select() {
     });
 }
 
-/// Hunts: a permit that is given to a select whose time has run out, or kept by nobody.
+/// Hunts: a permit that is given to a select after its deadline, or lost.
 #[test]
 fn a_select_is_served_or_leaves() {
     check_bounded(3, || {

@@ -10,7 +10,7 @@ use crate::primitive::check_bounded;
 fn fresh() -> Arc<Biased<[u32; 2]>> {
     let value = Arc::new(Biased::new([0, 0]));
     value.borrow(|_| ());
-    // SAFETY: nobody else is there yet.
+    // SAFETY: no other thread has access yet.
     unsafe { value.own(|_| ()) };
     value
 }

@@ -1,4 +1,4 @@
-//! Who runs on a thread of a model.
+//! The task that runs on a thread of a model.
 
 use std::cell::Cell;
 use std::ops::Deref;

@@ -33,16 +33,16 @@ impl Gate {
     }
 
     pub(crate) fn write(&self) {
-        // SAFETY: nobody reads it before the permit.
+        // SAFETY: no thread reads it before the permit.
         self.data.with_mut(|data| unsafe { *data = 7 });
     }
 
     pub(crate) fn assert_written(&self) {
-        // SAFETY: nobody writes it after the permit.
+        // SAFETY: no thread writes it after the permit.
         assert_eq!(self.data.with(|data| unsafe { *data }), 7);
     }
 
-    /// Gives a permit to who waits, or leaves it.
+    /// Gives a permit to a waiter, or leaves it.
     pub(crate) fn open(&self) {
         let wake = {
             let mut state = self.state.lock();
@@ -55,7 +55,7 @@ impl Gate {
         }
     }
 
-    /// Gives permits to all who wait.
+    /// Gives permits to all waiters.
     pub(crate) fn open_to_all(&self) {
         wake_all(&self.state, |state| state.waiters.pop_front());
     }
@@ -92,7 +92,7 @@ impl Gate {
 
 /// Fails if a wake that was meant for an earlier sleep of this thread ends the next one.
 pub(crate) fn assert_no_wake_is_left() {
-    assert_eq!(Gate::new().pass(true), Waking::TimedOut, "nobody opens it");
+    assert_eq!(Gate::new().pass(true), Waking::TimedOut, "no thread opens it");
 }
 
 /// The wait for a permit.

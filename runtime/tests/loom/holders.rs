@@ -1,4 +1,4 @@
-//! Who holds the block of a worker, by a count as that of an `Arc`. Loom is told of its end, and of each touch.
+//! The holders of a worker's block, counted as in an `Arc`. Loom is told of its end, and of each touch.
 
 use loom::cell::UnsafeCell;
 
@@ -30,7 +30,7 @@ impl Holders {
     pub(crate) fn release(&self) {
         if self.count.fetch_sub(1, Ordering::Release) == 1 {
             fence(Ordering::Acquire);
-            // SAFETY: nobody else holds the block.
+            // SAFETY: there is no other holder of the block.
             self.freed.with_mut(|freed| unsafe { *freed = true });
         }
     }

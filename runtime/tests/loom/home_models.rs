@@ -29,7 +29,7 @@ enum Course {
     Expires,
     /// It is cancelled, and its worker has found the mark.
     Cancelled,
-    /// The same, but the cancel does not concern it.
+    /// It is cancelled, but the cancel does not concern it.
     GoesOn,
 }
 
@@ -49,7 +49,7 @@ impl Gate {
         let sleeper = &self.sleeper;
         let _ = sleeper.word.begin_in_task(Heeded::Open, course != Course::Spins);
         if !self.enter(&node) {
-            assert!(sleeper.stay(), "nobody knows of the sleep");
+            assert!(sleeper.stay(), "no waker knows of the sleep");
             return Waking::Notified;
         }
         let why = match course {
@@ -356,7 +356,7 @@ impl Block {
 
     /// As `Worker::settle`.
     fn settle(&self) {
-        assert!(self.sleeper().fall_at_home(), "nobody notifies it");
+        assert!(self.sleeper().fall_at_home(), "no thread notifies it");
         if self.header.marks.any() {
             self.check_cancel_flags();
         }
@@ -560,7 +560,7 @@ fn two_marks_with(flaw: Flaw) {
     block.sleeper().assert_even();
 }
 
-/// Hunts: who marks a task sends it to a worker that has ended the task and has gone.
+/// Hunts: a canceller sends a task to a worker that has ended the task and has gone.
 #[test]
 fn a_worker_waits_at_the_end_for_what_is_sent() {
     check(|| the_end_of_the_task(1, Flaw::None));
@@ -586,7 +586,10 @@ fn the_end_of_the_task(cancellers: usize, flaw: Flaw) {
     block.check_cancelled(flaw);
     block.finish(flaw);
     cancellers.into_iter().for_each(|canceller| canceller.join().unwrap());
-    assert!(flaw == Flaw::Unawaited || block.cancelled.is_empty(), "nothing is sent to who has gone");
+    assert!(
+        flaw == Flaw::Unawaited || block.cancelled.is_empty(),
+        "nothing is sent to a worker that has gone"
+    );
     assert!(block.holders.is_freed(), "freed by the last");
     block.sleeper().assert_even();
 }

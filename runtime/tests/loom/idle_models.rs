@@ -134,7 +134,7 @@ impl Runtime {
         woken || (again && self.idle.try_search())
     }
 
-    /// As `Worker::rest`, until somebody has taken the one task.
+    /// As `Worker::rest`, until a worker has taken the one task.
     fn rest(&self, index: usize, sight: Sight) {
         let (mut searching, mut sight) = (false, sight);
         while self.taken.load(Ordering::SeqCst) == 0 {
@@ -162,17 +162,17 @@ impl Runtime {
         }
     }
 
-    /// Nobody is parked, nobody searches, nobody watches: no field has run under.
+    /// No worker is parked, searches or watches: no field has run under.
     fn assert_all_counted_back(&self) {
-        assert_eq!(self.idle.after_global(), None, "nobody is parked");
-        assert!(self.idle.try_search(), "nobody searches");
+        assert_eq!(self.idle.after_global(), None, "no worker is parked");
+        assert!(self.idle.try_search(), "no worker searches");
         assert!(self.idle.end_search(), "and this was the only one");
         self.idle.park(0, false, Sight::Nothing);
-        assert_eq!(self.idle.after_spawn(), Some(0), "nobody watches");
+        assert_eq!(self.idle.after_spawn(), Some(0), "no worker watches");
     }
 }
 
-/// Hunts: a task is queued just as the only worker parks; the producer finds nobody parked, the worker finds no task.
+/// Hunts: a task is queued just as the only worker parks; neither finds the other.
 #[test]
 fn a_task_meets_the_park() {
     check_bounded(3, || one_worker(Flaw::None, false));
@@ -194,7 +194,7 @@ fn a_task_meets_the_end_of_a_watch() {
             let runtime = Arc::clone(&runtime);
             thread::spawn(move || {
                 runtime.queue.fetch_add(1, Ordering::Release);
-                // Wakes nobody while somebody watches.
+                // Wakes no worker while another one watches.
                 runtime.wake(runtime.idle.after_spawn());
             })
         };
@@ -236,7 +236,7 @@ fn one_trusts_in_a_watcher(flaw: Flaw) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Hunts: the same where the watcher's own work calls it away, so that it does not come back to look.
+/// Hunts: a task is missed as the watcher's own work calls it away, so that it does not look again.
 #[test]
 fn a_task_meets_a_watcher_that_is_called_away() {
     check_bounded(3, || a_watcher_is_called_away(Flaw::None));
@@ -258,7 +258,7 @@ fn a_watcher_is_called_away(flaw: Flaw) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// The first worker watches; the second has seen news; and somebody spawns.
+/// The first worker watches; the second has seen news; a third thread spawns.
 fn beside_a_watcher(flaw: Flaw) -> (Arc<Runtime>, [thread::JoinHandle<()>; 2]) {
     let runtime = Runtime::new(2, flaw);
     assert!(runtime.idle.park(0, false, Sight::Waiting), "the first watches");

@@ -31,7 +31,7 @@ unsafe impl Send for Block {}
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flaw {
     None,
-    /// Who wakes a task takes no count of its worker's block.
+    /// A waker takes no count of the block of the task's worker.
     Uncounted,
     /// The notice that breaks a park is left out where the worker runs.
     NoNotice,
@@ -67,7 +67,7 @@ impl Block {
     /// By the worker: takes all there is, and shows each as its number.
     fn take(&self, mut each: impl FnMut(usize)) {
         self.inbox.take(|task| {
-            // SAFETY: who has taken a task has it alone.
+            // SAFETY: a taken task has one owner.
             let pushed = task.header().state.with_mut(|state| unsafe { std::mem::take(&mut *state) });
             assert_eq!(pushed, 1, "taken as often as pushed");
             let place = self.tasks.iter().position(|header| TaskRef::of(header) == task);
@@ -184,7 +184,7 @@ fn a_worker_wakes_for_each_of_two_that_deliver() {
     });
 }
 
-/// Hunts: who wakes the last task of a worker touches the worker's block when the worker has run the task and left.
+/// Hunts: the waker of a worker's last task touches the worker's block after the worker has left.
 #[test]
 fn a_block_outlives_its_senders() {
     check(|| the_last_task(Flaw::None));

@@ -59,7 +59,7 @@ impl Model {
         }
     }
 
-    /// The same as in `task/raw.rs`: where the handle has gone already, the result is dropped before the end.
+    /// As in `task/raw.rs`: where the handle has gone already, the result is dropped before the end.
     fn complete(&self) {
         if !self.join.is_detached() {
             return self.end();
@@ -109,7 +109,7 @@ impl Model {
         assert_eq!(self.result.with(|result| unsafe { *result }), 7);
     }
 
-    /// Whoever makes the other arm ready.
+    /// The thread that makes the other arm ready.
     fn choose_other(&self) {
         if self.claim.take(OTHER) {
             self.wake().wake();
@@ -122,7 +122,7 @@ impl Model {
     }
 }
 
-/// Who polls. Of std: a count of the model, not of the modelled.
+/// The poller. Of std: a count of the model, not of the modelled.
 struct Future(AtomicU32);
 
 impl Future {
@@ -222,7 +222,7 @@ fn a_joiner_is_claimed_for_one_of_two_and_let_go() {
         match claimed {
             Some(JOINED) => model.assert_result(),
             Some(OTHER) => {}
-            _ => panic!("who woke it has claimed it"),
+            _ => panic!("the waker has taken its select token"),
         }
         others.into_iter().for_each(|other| other.join().unwrap());
         model.sleeper.assert_even();

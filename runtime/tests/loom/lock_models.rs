@@ -29,7 +29,7 @@ fn one_holder_at_a_time() {
     });
 }
 
-/// Three sleepers in one list. The nodes belong to the model, which outlives all who touch them.
+/// Three sleepers in one list. The nodes belong to the model, which outlives all threads that touch them.
 struct Queue {
     list: Lock<List>,
     nodes: [Node; 3],

@@ -1,4 +1,4 @@
-//! The marks of a task beside its wait word, and the count of those who vouch for it.
+//! The cancel flags of a task beside its wait word, and the count of its owners.
 
 use std::sync::Arc;
 
@@ -104,7 +104,7 @@ impl Owned {
         let last = self.refs.release();
         if last {
             for touched in &self.touched {
-                // SAFETY: nobody else has a count.
+                // SAFETY: there is no other count.
                 touched.with_mut(|touched| assert!(unsafe { *touched }));
             }
         }
@@ -112,7 +112,7 @@ impl Owned {
     }
 }
 
-/// Hunts: a task that two free, or nobody; one that is freed before another owner has done with it.
+/// Hunts: a task that is freed twice, never, or before another owner has done with it.
 #[test]
 fn the_last_owner_frees_what_all_have_done_with() {
     check(|| {

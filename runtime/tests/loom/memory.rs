@@ -1,4 +1,4 @@
-//! Memory of models: of each mapping loom is told who touches it, and when it ends.
+//! Memory of models: loom is told of each touch of a mapping, and of its end.
 
 use std::cell::RefCell;
 use std::io;

@@ -14,7 +14,7 @@ use crate::wait::{Sleeper, Tickets, Waking, waking};
 struct Parker {
     sleeper: Arc<Sleeper>,
     parking: Parking,
-    /// Written by the unparker before its unpark, read by who was unparked.
+    /// Written by the unparker before its unpark, read by the unparked task.
     data: UnsafeCell<u32>,
 }
 

@@ -20,12 +20,12 @@ fn until_open(gate: &Arc<Gate>) -> Sleep {
     Box::pin(Polled::new(UntilOpen::of(Arc::clone(gate))))
 }
 
-/// Who polls: a thread, which parks in between.
+/// A polling thread, which parks between polls.
 fn executor() -> Arc<Tickets> {
     Arc::new(Tickets::new())
 }
 
-/// Polls with another waker each time: to call one of before helps nobody.
+/// Polls with another waker each time: to call an earlier one has no effect.
 fn poll_to_end(mut future: Pin<&mut impl Future<Output = Waking>>) -> Waking {
     loop {
         let executor = executor();

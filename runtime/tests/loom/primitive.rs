@@ -144,7 +144,7 @@ fn after_store(order: Ordering) {
 /// How many objects of a kind are made in advance.
 const SPARES: usize = 32;
 
-/// Objects that nobody uses yet.
+/// Objects that are not in use yet.
 struct Spares {
     bools: Vec<loom_atomic::AtomicBool>,
     bytes: Vec<loom_atomic::AtomicU8>,
@@ -345,7 +345,7 @@ impl Witness {
         self.object().with(|_| ());
     }
 
-    /// The same, by an atomic.
+    /// Reads the object by an atomic.
     fn read_in_advance(&self) {
         let make = || loom::cell::UnsafeCell::new(());
         self.0.get_or_init(|| Spares::take(|spares| &mut spares.witnesses).unwrap_or_else(make)).with(|_| ());

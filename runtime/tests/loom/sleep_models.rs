@@ -10,11 +10,11 @@ use crate::wait::list::{List, Node};
 use crate::wait::word::Woke;
 use crate::wait::{Lock, Sleeper, Waking, waking};
 
-/// A semaphore in small, and who sleeps for it.
+/// A small semaphore and its sleeper.
 pub(crate) struct Gate {
     pub(crate) state: Lock<State>,
     pub(crate) sleeper: Arc<Sleeper>,
-    /// Written by the waker before its wake, read by who was notified.
+    /// Written by the waker before its wake, read by the notified sleeper.
     pub(crate) data: UnsafeCell<u32>,
 }
 
@@ -41,7 +41,7 @@ impl Gate {
         Arc::new(Gate { state, sleeper, data: UnsafeCell::new(0) })
     }
 
-    /// Notifies who waits, or leaves a permit. True if somebody was notified.
+    /// Notifies a waiter, or leaves a permit. True if it notified a waiter.
     pub(crate) fn open(&self) -> bool {
         let mut state = self.state.lock();
         let wake = state.waiters.pop_front();

@@ -43,7 +43,7 @@ pub(crate) mod cancel {
 /// What a queue, a waker and a canceller see of a task.
 pub(crate) struct Header {
     next: AtomicPtr<Header>,
-    /// Touched by whoever has the task: not by two at a time.
+    /// Touched by the owner of the task: not by two threads at a time.
     pub(crate) state: UnsafeCell<u32>,
     pub(crate) marks: Marks,
     pub(crate) bounds: Cell<*const Bound>,
@@ -76,7 +76,7 @@ impl Header {
                 sleeper.settle(sleeper.word.cancel());
             }
         });
-        assert!(sleeper.word.why().cancelled, "nobody notifies it");
+        assert!(sleeper.word.why().cancelled, "no thread notifies it");
     }
 }
 
@@ -138,7 +138,7 @@ impl Task {
     }
 
     pub(crate) fn counted(task: TaskRef) -> Self {
-        // SAFETY: who runs as a task was made by `new`, and has a handle that counts.
+        // SAFETY: each running task was made by `new`, and has a handle that counts.
         unsafe {
             Arc::increment_strong_count(task.as_ptr());
             Task(Arc::from_raw(task.as_ptr()))

@@ -75,7 +75,7 @@ fn of_two_last_tasks_one_sees_the_end() {
         });
         runtime.workers[0].finish();
         let here = runtime.is_quiescent(Sum::FinishedFirst);
-        assert!(other.join().unwrap() || here, "nobody saw the end");
+        assert!(other.join().unwrap() || here, "no worker saw the end");
     });
 }
 

@@ -59,7 +59,7 @@ pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wakin
     thread::sleep(how, deadline, |done| done())
 }
 
-/// The same: nobody cancels a thread.
+/// As `sleep`: no task can cancel a thread.
 pub(crate) fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     thread::sleep(how, deadline, |done| done())
 }
@@ -80,7 +80,7 @@ pub(crate) fn checkpoint() {}
 /// The same.
 pub(crate) fn cancellation_point() {}
 
-/// The same; and it may spin.
+/// Allows a spin: a thread has no cancellation to check.
 pub(crate) fn checkpoint_before_spin() -> bool {
     true
 }
@@ -88,7 +88,7 @@ pub(crate) fn checkpoint_before_spin() -> bool {
 pub(crate) const CAN_UNWIND: bool = true;
 
 pub(crate) fn unwind_cancelled() -> ! {
-    unreachable!("nobody cancels a thread")
+    unreachable!("no task can cancel a thread")
 }
 
 /// A thread has no driver.
@@ -119,7 +119,7 @@ pub(crate) fn back_off_until(_looks: Looks, mut done: impl FnMut() -> bool) -> b
 /// A thread has no turn that could be used up.
 pub(crate) fn charge() {}
 
-/// The same, of a future.
+/// A polled future has no budget either.
 pub(crate) fn charge_poll() -> bool {
     false
 }
@@ -227,7 +227,7 @@ impl Sleeper {
         self.queued.load(Ordering::Relaxed)
     }
 
-    /// Once all wakers have ended: nobody queued it that was not asleep.
+    /// Once all wakers have ended: no waker queued it unless it was asleep.
     pub(crate) fn assert_even(&self) {
         assert_eq!(self.queued(), self.left.load(Ordering::Relaxed), "queued as often as it slept");
     }

@@ -44,7 +44,7 @@ fn of_several_wakers_one_queues() {
         let left = sleeper.leave_stack();
         sleeper.settle(sleeper.word.cancel());
         let why = sleeper.word.why();
-        assert!(why.notified || why.timed_out, "somebody woke it: {why:?}");
+        assert!(why.notified || why.timed_out, "a waker ended the sleep: {why:?}");
         assert!(!why.cancelled, "a cancel changes nothing once another has woken it");
         assert_eq!(waking(why) == Waking::Notified, why.notified);
         notifier.join().unwrap();
@@ -84,7 +84,7 @@ fn a_stale_waker_leaves_the_next_sleep_alone() {
         };
         // The first sleep ends without having fallen asleep.
         let _ = sleeper.word.begin(true);
-        assert_eq!(sleeper.word.fall_asleep(), Fallen::Asleep, "nobody woke this sleep");
+        assert_eq!(sleeper.word.fall_asleep(), Fallen::Asleep, "no waker ended this sleep");
         assert_eq!(stale.join().unwrap(), (Woke::Left, Woke::Left));
         let why = sleeper.word.why();
         assert!(why.asleep && why.shielded && !why.notified && !why.timed_out, "{why:?}");
@@ -186,12 +186,12 @@ fn falling_asleep_publishes() {
             let (sleeper, stack) = (Arc::clone(&sleeper), Arc::clone(&stack));
             thread::spawn(move || {
                 if sleeper.word.notify() == Woke::Queue {
-                    // SAFETY: the sleeper is off its stack, and who queues it is alone with it.
+                    // SAFETY: the sleeper is off its stack, and the waker that queues it has it alone.
                     assert_eq!(stack.with(|stack| unsafe { *stack }), 1);
                 }
             })
         };
-        // SAFETY: not asleep yet, so nobody else reads.
+        // SAFETY: not asleep yet, so no other thread reads.
         stack.with_mut(|stack| unsafe { *stack = 1 });
         let _ = sleeper.word.fall_asleep();
         waker.join().unwrap();

@@ -131,7 +131,7 @@ fn handles_may_go_round_among_the_children() {
                         first
                     });
                     match number % 4 {
-                        // Left in the result of the second, which nobody takes.
+                        // Left in the unclaimed result of the second.
                         0 => drop(second),
                         1 => second.cancel(),
                         2 => _ = s.spawn(move || second.join().map(|first| first.join())).join(),

@@ -16,7 +16,7 @@ use task::Switch;
 const WORKERS: [usize; 3] = [1, 2, 4];
 
 thread_local! {
-    /// As a scoped thread-local or an entered span: it belongs to whoever runs.
+    /// As a scoped thread-local or an entered span: it belongs to the running task.
     static INSIDE: Cell<u64> = const { Cell::new(0) };
 }
 

@@ -164,7 +164,7 @@ fn the_first_runtime_may_be_built_in_a_panic_hook() {
             let runtime = Runtime::builder().workers(1).build().unwrap();
             let sum = runtime.run(|| fibra::spawn(|| 41).join().unwrap() + 1);
             eprintln!("computed in the hook: {sum}");
-            // Nobody waits for this hook to end.
+            // No task waits for this hook to end.
             assert!(runtime.spawn(|| panic!("in the hook")).join().unwrap_err().is_panic());
         }));
         assert!(thread::spawn(|| panic!("on a thread")).join().is_err());

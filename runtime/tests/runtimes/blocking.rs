@@ -161,7 +161,7 @@ fn jobs_beyond_the_limit_wait_in_line() {
     });
 }
 
-/// Counts the threads of this process whose name begins so.
+/// Counts the threads of this process with names that begin so.
 /// What the system says of the threads that are called so, each by its name and its state.
 fn stats_of(name: &str) -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();

@@ -76,7 +76,7 @@ fn runtime(workers: usize) -> Runtime {
     Runtime::builder().workers(workers).driver(make).build().expect("a runtime")
 }
 
-/// Those who wait for some driver.
+/// The waiters for some driver.
 struct Sleepers(Lock<(List, usize)>);
 
 struct Sleeper<'a> {

@@ -1,4 +1,4 @@
-//! What the end of a runtime waits for, what it says about the rest, and who learns of it.
+//! What the end of a runtime waits for, what it says about the rest, and which threads learn of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! Virtual time: who acts next, and when.
+//! Virtual time: the next actor, and its time.
 //!
 //! Every actor is a task of fibra on one real worker. It acts alone, at one moment of virtual time, until it lets time
 //! pass; then the actor goes on whose time comes first, and of two with the same time the one that asked first. So a run
@@ -29,10 +29,10 @@ pub(crate) struct Clock {
     pace: Pace,
     random: RefCell<Random>,
     asked: Cell<u64>,
-    /// When, which request, who.
+    /// Time, request, actor.
     due: RefCell<BinaryHeap<Reverse<(u64, u64, usize)>>>,
     actors: Vec<Actor>,
-    /// Who waits until nobody has anything to do any more.
+    /// The thread that waits until all actors are idle.
     audience: OnceCell<Task>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) const SLEEP: u64 = 1_000;
 pub(crate) const WAKE: u64 = 2_000;
 /// From that call's end, or from the end of a timeout, until the sleeper runs.
 pub(crate) const RISE: u64 = 5_000;
-/// How late the system ends a timeout at the most: the slack of timers, if nobody has changed it.
+/// How late the system ends a timeout at the most: the default slack of timers.
 pub(crate) const SLACK: u64 = 50_000;
 
 /// The library's own, in this model's time.

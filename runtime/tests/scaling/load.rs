@@ -46,7 +46,7 @@ pub(crate) struct Plan {
     pub(crate) injected: Vec<(u64, TaskRef)>,
 }
 
-/// Makes tasks, and draws what is random, the same each time.
+/// Makes tasks, and draws random numbers, equal in each run.
 struct Maker {
     made: usize,
     random: Random,
@@ -120,7 +120,7 @@ impl Maker {
             .collect()
     }
 
-    /// A task that spawns one that nobody waits for, and ends.
+    /// A task that spawns a detached task, and ends.
     fn spawner(&mut self, lengths: Lengths) -> TaskRef {
         let children = self.tasks(1, false, lengths);
         self.make(false, Job::Spawn { children, waits: false })

@@ -206,7 +206,7 @@ impl Model {
         }
     }
 
-    /// Nobody searches, nobody watches, everybody is parked.
+    /// All workers are parked; none searches or watches.
     fn is_at_rest(&self) -> bool {
         let asleep = self.drivers.iter().all(|driver| driver.asleep.get());
         let nobody_searches = self.idle.try_search() && self.idle.end_search();
@@ -218,7 +218,7 @@ impl Model {
 pub(crate) struct Outcome {
     pub(crate) workers: usize,
     pub(crate) counts: Counts,
-    /// Whether everybody slept in the end, with nobody counted as searching or watching.
+    /// Whether all workers slept in the end, and none was counted as searching or watching.
     pub(crate) at_rest: bool,
     /// By worker, how many tasks were at home there in the end.
     pub(crate) homes: Vec<usize>,
@@ -231,7 +231,7 @@ impl Outcome {
     }
 }
 
-/// Runs a load on so many simulated workers until nobody has anything to do.
+/// Runs a load on so many simulated workers until all are idle.
 pub(crate) fn simulate(workers: usize, pace: Pace, load: &Load) -> Outcome {
     let simulation = || {
         let queues: Vec<_> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();

@@ -1,4 +1,4 @@
-//! Random numbers that are the same each time.
+//! Random numbers that are equal in each run.
 
 /// SplitMix64, of G. L. Steele, D. Lea and C. H. Flood.
 pub(crate) struct Random(u64);

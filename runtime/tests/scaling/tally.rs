@@ -37,7 +37,7 @@ pub(crate) struct Tally {
     counts: Cell<Counts>,
     searching: Cell<u64>,
     sleepers: Cell<usize>,
-    /// When somebody slept, and nobody took work that waited elsewhere: the last span is open while `sleepers` is not 0.
+    /// When a worker slept, and none took waiting work. The last span is open while `sleepers` is not 0.
     idle: RefCell<Vec<(u64, u64)>>,
 }
 
@@ -63,7 +63,7 @@ impl Tally {
     pub(crate) fn wakes_up(&self, now: u64) {
         self.sleepers.set(self.sleepers.get() - 1);
         if self.sleepers.get() == 0 {
-            self.idle.borrow_mut().last_mut().expect("somebody slept").1 = now;
+            self.idle.borrow_mut().last_mut().expect("a worker slept").1 = now;
         }
     }
 
@@ -71,7 +71,7 @@ impl Tally {
     pub(crate) fn helps(&self, now: u64) {
         if self.sleepers.get() > 0 {
             let mut idle = self.idle.borrow_mut();
-            idle.last_mut().expect("somebody slept").1 = now;
+            idle.last_mut().expect("a worker slept").1 = now;
             idle.push((now, u64::MAX));
         }
     }

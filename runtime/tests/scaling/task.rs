@@ -16,7 +16,7 @@ pub(crate) enum Job {
 pub(crate) struct Header {
     next: Cell<Option<TaskRef>>,
     pub(crate) id: usize,
-    /// Somebody keeps its handle.
+    /// Its handle is kept.
     pub(crate) held: bool,
     pub(crate) job: RefCell<Job>,
     /// When it was spawned.

@@ -111,7 +111,7 @@ fn a_cancel_that_comes_after_the_runtime_does_nothing() {
     let runtime = runtime(2);
     let slept = runtime.spawn(|| fibra::sleep(Duration::from_micros(1)));
     let ended = slept.task().clone();
-    slept.join().expect("nobody has cancelled it");
+    slept.join().expect("no task has cancelled it");
     drop(runtime);
     ended.cancel();
     ended.unpark();
@@ -226,7 +226,7 @@ fn sleep_that_ends_on_its_way(publish: fn(WakeHandle<'_>) -> Asleep) -> (Waking,
             let how = Recorded::new(publish);
             _ = fibra::timeout(Duration::from_millis(1), || {
                 let why = wait::sleep(&how, None);
-                tell.send((why, how.calls())).expect("somebody is told");
+                tell.send((why, how.calls())).expect("the receiver waits");
             });
         });
         _ = sleeper.join();

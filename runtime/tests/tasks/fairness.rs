@@ -1,4 +1,4 @@
-//! Nobody starves: the operation budget, `yield_now`, and the queues that are looked at beside busy tasks.
+//! No task starves: the operation budget, `yield_now`, and the queues that are looked at beside busy tasks.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -437,7 +437,7 @@ fn task_woken_while_thieves_take_the_rest_of_a_batch_runs_beside_a_spinner() {
             drop(fibra::spawn(move || {
                 be_busy(1000);
                 let begun = Instant::now();
-                // On this worker it waits for the thief, on the other one nobody takes the rest.
+                // On this worker it waits for the thief; the other worker leaves the rest.
                 while others.load(Ordering::SeqCst) < CROWD && begun.elapsed() < Duration::from_millis(2) {}
             }));
             for _ in 0..CROWD {

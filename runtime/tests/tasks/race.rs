@@ -245,6 +245,6 @@ fn off_a_task_it_says_that_the_end_of_the_runtime_has_cancelled_both() {
     });
     has_begun.recv().unwrap();
     drop(runtime);
-    let message = asked.join().expect("it ran").expect_err("nobody has won");
+    let message = asked.join().expect("it ran").expect_err("no arm has won");
     assert!(message.contains("the end of the runtime"), "{message}");
 }

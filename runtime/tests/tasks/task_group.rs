@@ -35,7 +35,7 @@ fn results_come_in_the_order_of_the_ends() {
         assert_eq!(group.len(), 3);
         for n in [1, 2, 0] {
             tasks[n].unpark();
-            // It has ended: nobody else is awake.
+            // It has ended: no other task is awake.
             until_others_sleep();
         }
         let ended: Vec<usize> = group.join_all().into_iter().map(Result::unwrap).collect();

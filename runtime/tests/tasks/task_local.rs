@@ -306,7 +306,7 @@ fn split_job_inherits_locals_as_a_spawned_task() {
             let (alive, me) = (Arc::new(AtomicUsize::new(0)), task::current());
             COUNT.set(9);
             REQUEST.set(17);
-            // Whoever clones it or drops a clone waits.
+            // Each clone and each drop of a clone waits.
             TRACKED.set(Some(Tracked::new(&alive, fibra::yield_now, fibra::yield_now)));
             let check = || {
                 let count = if task::current() == me { 9 } else { 1 };
@@ -449,7 +449,7 @@ fn destructors_may_suspend_panic_and_use_other_keys() {
                 assert_eq!(alive.load(Ordering::SeqCst), 0);
             }
         });
-        // The same at the end of a plain thread.
+        // A plain thread drops it at its end as well.
         thread::spawn(|| RICH.with(|_| ())).join().unwrap();
         assert_eq!(alive.load(Ordering::SeqCst), 0);
     }

@@ -143,7 +143,7 @@ fn a_task_wakes_it() {
 
 #[test]
 fn a_task_and_a_thread_wake_each_other_thousands_of_times() {
-    /// Turns are taken by who has the right number in mind.
+    /// Turns go to the task with the right number.
     struct Turns(Mutex<(usize, Option<Waker>)>);
     impl Turns {
         async fn come(&self, until: usize) {

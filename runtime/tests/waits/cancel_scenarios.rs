@@ -35,7 +35,7 @@ fn forever() -> JoinHandle<()> {
     let task = fibra::spawn(move || {
         begins.store(true, Ordering::SeqCst);
         task::park();
-        unreachable!("nobody unparks it");
+        unreachable!("no task unparks it");
     });
     until(|| raised(&begun));
     task
@@ -267,7 +267,7 @@ fn a_cancel_after_the_end_changes_nothing() {
         assert_eq!(done.join().unwrap(), 1);
         name.cancel();
         fibra::yield_now();
-        assert!(!task::is_cancelled(), "it was not for whoever runs now");
+        assert!(!task::is_cancelled(), "it was not for the task that runs now");
     });
 }
 

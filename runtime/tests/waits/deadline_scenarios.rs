@@ -15,7 +15,7 @@ use fibra_runtime::{self as fibra, CancelToken, Elapsed, TaskGroup, task, timeou
 const SHORT: Duration = Duration::from_millis(3);
 const LONG: Duration = Duration::from_secs(3600);
 
-/// Runs code whose time was over before it began.
+/// Runs code under a deadline that passed before it began.
 fn too_late<T>(f: impl FnOnce() -> T) -> Result<T, Elapsed> {
     timeout_at(Instant::now(), f)
 }
@@ -47,7 +47,7 @@ fn children_whose_scope_has_no_time_left_are_cancelled_and_waited_for() {
                     s.spawn(move || {
                         let _capture = capture;
                         task::park();
-                        unreachable!("nobody unparks it");
+                        unreachable!("no task unparks it");
                     });
                 }
             });

@@ -81,7 +81,7 @@ fn a_behavior_can_be_chosen() {
     });
 }
 
-/// One worker: nobody else runs the other task.
+/// One worker: no other worker runs the second task.
 #[test]
 fn a_burst_of_missed_ticks_lets_the_others_run() {
     let _guard = hang_guard();

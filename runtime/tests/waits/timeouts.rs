@@ -268,7 +268,7 @@ fn a_cancelled_task_sleeps_on_inside_a_shield() {
     });
 }
 
-/// Lets the time run out, and goes on all the same.
+/// Lets the time run out, and goes on.
 fn swallow_the_end() {
     assert!(catch_unwind(|| fibra::sleep(LONG)).is_err());
 }

@@ -17,7 +17,7 @@ use fibra_runtime::wait::{
 };
 use fibra_runtime::{self as fibra, Task, task};
 
-/// Unparks whoever polls: a task or a thread.
+/// Unparks the poller: a task or a thread.
 enum Parked {
     Task(Task),
     Thread(Thread),
@@ -367,7 +367,7 @@ fn a_wait_with_a_deadline_in_the_past_ends() {
         thread::sleep(Duration::from_micros(100));
         assert_eq!(tokens.acquire(Some(past)), Waking::TimedOut);
         tokens.release();
-        assert_eq!(tokens.acquire(Some(past)), Waking::Notified, "what is there is taken all the same");
+        assert_eq!(tokens.acquire(Some(past)), Waking::Notified, "a token that is there is taken");
     };
     check();
     runtime(1).run(check);

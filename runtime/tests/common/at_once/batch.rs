@@ -55,10 +55,10 @@ pub(super) struct Batch<T, H> {
     begin: OnceLock<Instant>,
 }
 
-/// The victim of a lane, and who keeps it company.
+/// The victim of a lane, and its company.
 type Waiters = (JoinHandle<()>, Option<JoinHandle<bool>>);
 
-/// Whose dice.
+/// The owner of the dice.
 #[derive(Clone, Copy)]
 enum Who {
     Victims,
@@ -81,7 +81,7 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
         })
     }
 
-    /// A number that looks random and is the same in each run.
+    /// A number that looks random and is equal in each run.
     fn dice(&self, who: Who, lane: usize) -> u64 {
         let mut number = self.seed ^ (lane as u64) << 32 ^ (who as u64) << 56;
         number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

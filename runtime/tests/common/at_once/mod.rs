@@ -55,7 +55,7 @@ const ENDS: [End; 4] = [End::Cancel, End::Token, End::Scope, End::Timeout];
 const WORKERS: [usize; 3] = [1, 2, 4];
 
 impl End {
-    /// True if somebody gives it, at a moment of his own.
+    /// True if a notifier gives it, at a moment of its own.
     fn is_given(self) -> bool {
         matches!(self, End::Cancel | End::Token)
     }

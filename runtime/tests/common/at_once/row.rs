@@ -5,24 +5,24 @@ use std::time::Instant;
 
 /// One primitive, or one way to wait for it.
 pub(crate) struct Row<T, H = ()> {
-    /// Makes one that nobody is notified of.
+    /// Makes a row without a notification.
     pub(crate) make: fn() -> T,
     /// What the notifier has in its hands before anybody waits.
     pub(crate) hold: fn(&Arc<T>) -> H,
     /// Waits; until then, if there is a time. True if it got what it waited for, which nothing takes back.
     pub(crate) wait: fn(&T, Option<Instant>) -> bool,
     pub(crate) notify: fn(&T, H),
-    /// Looks at what is left when all have gone: what so many notifications brought that nobody has got. Takes it.
+    /// Takes what is left when all have gone: the notifications that no waiter has got.
     pub(crate) settle: fn(&T, usize),
-    /// How one waits who comes with the victim, and whom nothing ends.
+    /// The wait of the company of a victim, which nothing ends.
     pub(crate) company: Option<fn(&T, Option<Instant>) -> bool>,
-    /// No lane is without company: the notifier waits for somebody to come.
+    /// No lane is without company: the notifier waits for an arrival.
     pub(crate) always_in_company: bool,
-    /// A notification serves all who wait, not one.
+    /// A notification serves all waiters, not one.
     pub(crate) serves_all: bool,
     /// Neither a cancel nor the deadline of a scope ends the wait.
     pub(crate) is_shielded: bool,
-    /// It depends on the moment who wins: the notifier, or what ends the wait.
+    /// The winner depends on the moment: the notifier, or what ends the wait.
     pub(crate) both_win: bool,
     /// There is a form with a deadline.
     pub(crate) is_timed: bool,
@@ -73,7 +73,7 @@ impl<T, H> Row<T, H> {
         }
     }
 
-    /// A notification serves all who wait.
+    /// A notification serves all waiters.
     pub(crate) fn serving_all(self) -> Self {
         Row { serves_all: true, ..self }
     }
@@ -83,7 +83,7 @@ impl<T, H> Row<T, H> {
         Row { lasts: 1, ..self.serving_all() }
     }
 
-    /// It serves all who wait, one after the other, and no cancel ends that.
+    /// It serves all waiters, one after the other, and no cancel ends that.
     pub(crate) fn of_a_lock(self) -> Self {
         Row { is_shielded: true, ..self.serving_all() }
     }

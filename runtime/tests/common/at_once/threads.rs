@@ -1,4 +1,4 @@
-//! The same between two threads, where nothing but its own deadline ends a wait.
+//! Races between two threads, where nothing but its own deadline ends a wait.
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
