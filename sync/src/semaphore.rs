@@ -362,7 +362,10 @@ impl Semaphore {
 
     /// Serves the longest waiters as long as there is enough for them, and settles the claimed word.
     fn serve(&self, mut free: usize, waiters: &mut Waiters<'_, usize, 1>) {
-        while let Some(taken) = waiters.serve_front_if(0, |wanted| *wanted <= free, |wanted| *wanted) {
+        // A request that waits wants a permit at least.
+        while free > 0
+            && let Some(taken) = waiters.serve_front_if(0, |wanted| *wanted <= free, |wanted| *wanted)
+        {
             free -= taken;
         }
         self.settle(free, waiters);
