@@ -103,23 +103,9 @@ impl Shared {
     /// on its pool, which waits for it, and the end waits for the spawner.
     ///
     /// # Errors
-    /// As for [`admit_outside`](Shared::admit_outside).
-    pub(crate) fn admit_from_outside(&self, task: TaskRef) -> Result<(), Ended> {
-        match task.header().is_sheltered() {
-            true => {
-                self.outside.spawn_outside();
-                Ok(())
-            }
-            false => self.admit_outside(),
-        }
-    }
-
-    /// Counts one more task or closure from outside the workers.
-    ///
-    /// # Errors
     /// When the runtime is ending: perhaps no worker is left to run it.
-    pub(crate) fn admit_outside(&self) -> Result<(), Ended> {
-        if self.ending.admit(&self.outside) {
+    pub(crate) fn admit_from_outside(&self, task: TaskRef) -> Result<(), Ended> {
+        if self.ending.admit(&self.outside) || task.header().is_sheltered() {
             return Ok(());
         }
         self.outside_ended();

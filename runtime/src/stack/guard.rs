@@ -28,13 +28,6 @@ pub enum StackGuards {
     Protect,
 }
 
-/// Tells what the guards of one region are made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Marker { or_protect: bool },
-    Protect,
-}
-
 /// Tells what a guard was made of in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
@@ -43,25 +36,24 @@ pub(super) enum Made {
 }
 
 /// Decides for a whole region by trying it on the guard of its first stack.
-pub(super) fn decide(guards: StackGuards, mapping: &Mapping, pages: Range<usize>) -> io::Result<Kind> {
+pub(super) fn decide(guards: StackGuards, mapping: &Mapping, pages: Range<usize>) -> io::Result<StackGuards> {
     if guards == StackGuards::Protect {
-        return Ok(Kind::Protect);
+        return Ok(guards);
     }
     match (mapping.mark_guard(pages), guards) {
-        (Ok(()), StackGuards::Auto) => Ok(Kind::Marker { or_protect: true }),
-        (Ok(()), _) => Ok(Kind::Marker { or_protect: false }),
-        (Err(_), StackGuards::Auto) => Ok(Kind::Protect),
+        (Ok(()), _) => Ok(guards),
+        (Err(_), StackGuards::Auto) => Ok(StackGuards::Protect),
         (Err(error), _) => Err(no_markers(&error)),
     }
 }
 
 /// Makes the guard of one stack. Doing it twice is harmless.
-pub(super) fn install(kind: Kind, mapping: &Mapping, pages: Range<usize>) -> io::Result<Made> {
-    if let Kind::Marker { or_protect } = kind {
+pub(super) fn install(guards: StackGuards, mapping: &Mapping, pages: Range<usize>) -> io::Result<Made> {
+    if guards != StackGuards::Protect {
         match mapping.mark_guard(pages.clone()) {
             Ok(()) => return Ok(Made::Marker),
             // The memory may have been locked since the decision.
-            Err(error) if !or_protect => return Err(no_markers(&error)),
+            Err(error) if guards == StackGuards::Page => return Err(no_markers(&error)),
             Err(_) => {}
         }
     }

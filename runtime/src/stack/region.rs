@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::stack::guard;
-use crate::stack::guard::{Kind, Made, StackGuards};
+use crate::stack::guard::{Made, StackGuards};
 use crate::stack::sys::Mapping;
 
 /// One mapping and its division. Lives as long as one of its stacks, or a range of them that is not cut.
@@ -25,7 +25,7 @@ pub(super) struct Region {
     /// The distance of two stacks, and the size of each.
     stride: usize,
     guard: usize,
-    kind: Kind,
+    guards: StackGuards,
     /// How many guards are protections: they count against the limit of mappings.
     protected: AtomicUsize,
 }
@@ -49,8 +49,8 @@ impl Region {
                 Err(error) => return Err(no_address_space(stride, error)),
             }
         };
-        let kind = guard::decide(guards, &mapping, mapping.start()..mapping.start() + guard)?;
-        Ok(Arc::new(Self { mapping, stacks, stride, guard, kind, protected: AtomicUsize::new(0) }))
+        let guards = guard::decide(guards, &mapping, mapping.start()..mapping.start() + guard)?;
+        Ok(Arc::new(Self { mapping, stacks, stride, guard, guards, protected: AtomicUsize::new(0) }))
     }
 
     pub(super) fn stacks(&self) -> usize {
@@ -81,7 +81,7 @@ impl Region {
     /// Makes the guard of a stack that is not handed out yet.
     pub(super) fn install_guard(&self, index: usize) -> io::Result<()> {
         let start = self.limit_of(index);
-        if guard::install(self.kind, &self.mapping, start..start + self.guard)? == Made::Protection {
+        if guard::install(self.guards, &self.mapping, start..start + self.guard)? == Made::Protection {
             // Relaxed: read when the region is dropped, which the last Arc orders after this.
             self.protected.fetch_add(1, Ordering::Relaxed);
         }
