@@ -2,14 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use std::fs::{FileTimes, Metadata, Permissions, TryLockError};
+use std::fs::{self, FileTimes, Metadata, Permissions, TryLockError};
 use std::io;
 use std::process::Stdio;
 use std::time::SystemTime;
 
 use fibra_runtime::unblock;
 
-use super::lock::{EXCLUSIVE, SHARED, lock};
+use super::lock::lock_by;
 use crate::waiting::convert::{Wraps, forward};
 use crate::waiting::stream_file::StreamFile;
 
@@ -198,7 +198,7 @@ impl File {
     /// What `flock(2)` says; and `TimedOut` where it would have to wait in a task that unwinds from
     /// a cancellation, or in destructors that end a cancelled task.
     pub fn lock(&self) -> io::Result<()> {
-        lock(self.std(), EXCLUSIVE)
+        lock_by(self.std(), fs::File::lock, fs::File::try_lock)
     }
 
     /// Waits until the file can be locked beside other shared locks, and locks it; otherwise as
@@ -212,7 +212,7 @@ impl File {
     ///
     /// As for [`lock`](File::lock).
     pub fn lock_shared(&self) -> io::Result<()> {
-        lock(self.std(), SHARED)
+        lock_by(self.std(), fs::File::lock_shared, fs::File::try_lock_shared)
     }
 
     forward! { self => self.std();

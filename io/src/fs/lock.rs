@@ -13,22 +13,16 @@ use fibra_runtime::wait;
 
 use crate::waiting::looks::look_until;
 
-/// One of the two kinds of locks.
-#[derive(Clone, Copy)]
-pub(super) struct Kind {
+/// Waits until the file is locked, by `lock` in a thread and by `try_lock` in a task.
+pub(super) fn lock_by(
+    file: &File,
     lock: fn(&File) -> io::Result<()>,
     try_lock: fn(&File) -> Result<(), TryLockError>,
-}
-
-pub(super) const EXCLUSIVE: Kind = Kind { lock: File::lock, try_lock: File::try_lock };
-pub(super) const SHARED: Kind = Kind { lock: File::lock_shared, try_lock: File::try_lock_shared };
-
-/// Waits until the file is locked in this way.
-pub(super) fn lock(file: &File, kind: Kind) -> io::Result<()> {
+) -> io::Result<()> {
     if !wait::in_task() {
-        return (kind.lock)(file);
+        return lock(file);
     }
-    let look = || match (kind.try_lock)(file) {
+    let look = || match try_lock(file) {
         Ok(()) => Ok(Some(())),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),

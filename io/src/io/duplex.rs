@@ -19,7 +19,7 @@ use crate::readiness::source::Source;
 use crate::sys::Direction;
 use crate::waiting::convert::{reads_by_reference, writes_by_reference};
 use crate::waiting::manual::ManualSource;
-use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods};
+use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods, refuse_zero};
 
 /// Makes two connected streams: what is written to one is read from the other. Each direction keeps
 /// up to `capacity` bytes; a writer that finds no room waits.
@@ -100,7 +100,8 @@ impl DuplexStream {
     ///
     /// `InvalidInput` if the timeout is zero.
     pub fn set_read_timeout(&self, dur: Option<Duration>) -> io::Result<()> {
-        set(self.timeouts.of(Direction::Read), dur)
+        self.timeouts.of(Direction::Read).set(refuse_zero(dur)?);
+        Ok(())
     }
 
     /// Sets how long a write waits for room; otherwise as
@@ -110,7 +111,8 @@ impl DuplexStream {
     ///
     /// `InvalidInput` if the timeout is zero.
     pub fn set_write_timeout(&self, dur: Option<Duration>) -> io::Result<()> {
-        set(self.timeouts.of(Direction::Write), dur)
+        self.timeouts.of(Direction::Write).set(refuse_zero(dur)?);
+        Ok(())
     }
 
     /// Returns the read timeout.
@@ -134,14 +136,6 @@ impl DuplexStream {
 
 deadline_methods!(read DuplexStream: stream => stream.timeouts.of(Direction::Read));
 deadline_methods!(write DuplexStream: stream => stream.timeouts.of(Direction::Write));
-
-fn set(timeout: &Timeout, dur: Option<Duration>) -> io::Result<()> {
-    if dur.is_some_and(|dur| dur.is_zero()) {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "cannot set a 0 duration timeout"));
-    }
-    timeout.set(dur);
-    Ok(())
-}
 
 impl Drop for DuplexStream {
     fn drop(&mut self) {

@@ -20,7 +20,7 @@ use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::Wraps;
 use crate::waiting::descriptor::Descriptor;
-use crate::waiting::timeouts::Timeouts;
+use crate::waiting::timeouts::{Timeouts, refuse_zero};
 
 #[cfg(test)]
 mod tests;
@@ -143,7 +143,7 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn set_timeout(&self, direction: Direction, timeout: Option<Duration>) -> io::Result<()> {
-        let of_kernel = for_kernel(timeout)?;
+        let of_kernel = refuse_zero(timeout)?.map(|timeout| timeout.max(SHORTEST));
         match direction {
             Direction::Read => self.option().set_read_timeout(of_kernel)?,
             Direction::Write => self.option().set_write_timeout(of_kernel)?,
@@ -216,16 +216,6 @@ impl<S: Kind> Socket<S> {
             }
             len => self.dispatch(|| sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len))),
         }
-    }
-}
-
-/// A timeout as the kernel's option takes it, which has zero for none.
-fn for_kernel(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
-    match timeout {
-        Some(Duration::ZERO) => {
-            Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout"))
-        }
-        timeout => Ok(timeout.map(|timeout| timeout.max(SHORTEST))),
     }
 }
 

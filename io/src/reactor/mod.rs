@@ -21,7 +21,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -91,8 +90,9 @@ impl Reactor {
     fn open() -> io::Result<Reactor> {
         let poll = Poll::new()?;
         let unparker = Arc::new(Unparker(mio::Waker::new(poll.registry(), UNPARK)?));
-        let handle = Arc::new(Handle::new(poll.registry().try_clone()?));
-        Ok(Reactor { poll, events: Events::with_capacity(EVENTS), unparker, handle })
+        let registry = poll.registry().try_clone()?;
+        let handle = Handle { id: driver::Id::fresh(), registry, registrations: Registrations::default() };
+        Ok(Reactor { poll, events: Events::with_capacity(EVENTS), unparker, handle: Arc::new(handle) })
     }
 
     /// What sockets register with.
@@ -108,7 +108,9 @@ impl Reactor {
                 let waited = sys::wait_readable_briefly(&self.poll, brief)?;
                 if waited { Some(Duration::ZERO) } else { timeout }
             }
-            Some(long) if !long.is_zero() => Some(Duration::from_millis(whole_millis(long))),
+            Some(long) if !long.is_zero() => {
+                Some(Duration::from_millis(u64::try_from(long.as_millis()).unwrap_or(u64::MAX)))
+            }
             other => other,
         };
         self.poll.poll(&mut self.events, whole)
@@ -159,16 +161,6 @@ impl Drop for Reactor {
     }
 }
 
-impl fmt::Debug for Reactor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Reactor").field("handle", &self.handle).finish_non_exhaustive()
-    }
-}
-
-fn whole_millis(timeout: Duration) -> u64 {
-    u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Fails as a registration would, if no reactor can hear of the descriptor.
 pub(crate) fn check(fd: RawFd) -> io::Result<()> {
     Poll::new()?.registry().register(&mut SourceFd(&fd), UNPARK, INTEREST)
@@ -204,10 +196,6 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    fn new(registry: Registry) -> Handle {
-        Handle { id: driver::Id::fresh(), registry, registrations: Registrations::default() }
-    }
-
     pub(crate) fn id(&self) -> driver::Id {
         self.id
     }
@@ -236,15 +224,6 @@ impl Handle {
                 Err(error)
             }
         }
-    }
-}
-
-impl fmt::Debug for Handle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Handle")
-            .field("id", &self.id)
-            .field("closed", &self.is_closed())
-            .finish_non_exhaustive()
     }
 }
 

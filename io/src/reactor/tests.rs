@@ -174,7 +174,7 @@ fn stays_readable(reactor: &mut Reactor, source: &Source) {
         if is_readable(source) {
             return;
         }
-        assert!(start.elapsed() < LONG, "{:?}", source.readiness());
+        assert!(start.elapsed() < LONG, "{:?}", source.readiness().load());
         park(reactor, Some(Duration::from_millis(10)));
     }
 }

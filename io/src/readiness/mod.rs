@@ -205,9 +205,3 @@ impl Readiness {
         }
     }
 }
-
-impl fmt::Debug for Readiness {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.load(), f)
-    }
-}

@@ -27,7 +27,6 @@
 
 use std::borrow::Borrow;
 use std::cell::Cell;
-use std::fmt;
 use std::mem::offset_of;
 use std::ops::Deref;
 use std::os::fd::RawFd;
@@ -205,15 +204,6 @@ impl Source {
     fn store_set_id(&self, set_id: SetId) {
         // Relaxed: ordered by that lock, where it matters.
         self.set_id.store(set_id.number(), Ordering::Relaxed);
-    }
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source")
-            .field("readiness", &self.readiness)
-            .field("set_id", &self.set_id)
-            .finish_non_exhaustive()
     }
 }
 

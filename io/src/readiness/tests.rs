@@ -86,7 +86,7 @@ fn an_edge_wakes_the_directions_that_it_names() {
 fn debug_decodes_the_word() {
     let word = Readiness::new();
     word.edge(read_edge().hung_up(true));
-    let text = format!("{word:?}");
+    let text = format!("{:?}", word.load());
     assert!(text.contains("hung_up: true") && text.contains("tick: 1"), "{text}");
 }
 

@@ -97,11 +97,6 @@ pub(crate) fn total(lens: impl Iterator<Item = usize>) -> usize {
     lens.take(MAX_BUFFERS).fold(0, usize::saturating_add)
 }
 
-/// Returns true if such a call is to move none.
-pub(crate) fn is_empty(lens: impl Iterator<Item = usize>) -> bool {
-    total(lens) == 0
-}
-
 #[inline]
 fn transferred(n: isize) -> io::Result<usize> {
     usize::try_from(n).map_err(|_negative| io::Error::last_os_error())

@@ -104,16 +104,8 @@ impl Shared {
     }
 }
 
-/// Counts one call at the position.
+/// Ends the count of one call at the position.
 struct Busy<'a>(&'a Shared);
-
-impl<'a> Busy<'a> {
-    fn new(shared: &'a Shared) -> Busy<'a> {
-        // Relaxed, here and below: a task that misses it may block its worker for as long as the call takes.
-        shared.busy.fetch_add(1, Ordering::Relaxed);
-        Busy(shared)
-    }
-}
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
@@ -207,7 +199,7 @@ impl<S: AsFd> StreamFile<S> {
         if !self.is_endless {
             return self.at_position(|| file::write(fd, bufs));
         }
-        if sys::is_empty(bufs.iter().map(|buf| buf.len())) {
+        if sys::total(bufs.iter().map(|buf| buf.len())) == 0 {
             return in_vain(|| file::write(fd, bufs));
         }
         loop {
@@ -283,7 +275,9 @@ impl<S: AsFd> StreamFile<S> {
 
     /// Runs a call that holds the position, on the pool.
     pub(crate) fn at_position<T: Send>(&self, call: impl FnOnce() -> T + Send) -> T {
-        let _busy = Busy::new(&self.shared);
+        // Relaxed, here and in `Busy`: a task that misses it may block its worker for the time of the call.
+        self.shared.busy.fetch_add(1, Ordering::Relaxed);
+        let _busy = Busy(&self.shared);
         unblock(call)
     }
 

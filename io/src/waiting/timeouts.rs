@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -51,7 +52,7 @@ impl Timeout {
         self.limits().length
     }
 
-    /// Sets the timeout. The caller has refused a zero before.
+    /// Sets the timeout; see [`refuse_zero`].
     pub(crate) fn set(&self, timeout: Option<Duration>) {
         self.limits().length = timeout;
     }
@@ -69,6 +70,16 @@ impl Timeout {
         let Limits { length, deadline } = *self.limits();
         let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         length.into_iter().chain(left).min()
+    }
+}
+
+/// Fails with `InvalidInput` if the timeout is zero, as std does.
+pub(crate) fn refuse_zero(timeout: Option<Duration>) -> io::Result<Option<Duration>> {
+    match timeout {
+        Some(Duration::ZERO) => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout"))
+        }
+        timeout => Ok(timeout),
     }
 }
 

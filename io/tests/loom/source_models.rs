@@ -25,7 +25,7 @@ fn registered() -> (Arc<Registered>, Arc<Handle>, Reliance) {
 fn blocked() -> Arc<Registered> {
     let source = Arc::new(Registered::new(-1));
     source.edge(Handle::new().id(), crate::readiness::Edge::new(), |_wake| unreachable!("no task waits"));
-    _ = format!("{:?}", source.source());
+    _ = (source.readiness().load(), source.set_id());
     block(&source);
     source.detach(FD);
     source

@@ -3,22 +3,19 @@
 #![forbid(unsafe_code)]
 
 use std::io;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use socket2::SockAddr;
 
 use super::endpoints::{EventSource, Polls};
 use super::watch::Watch;
 use crate::net::unix::probe::Probe;
-use crate::reactor::Handle;
 use crate::sys::Direction;
 
 /// See the [module](self).
 pub(super) struct Detour {
     /// Before the probe: it leaves its lists before that closes.
-    watch: Watch,
-    probe: Probe,
+    pub(super) watch: Watch,
+    pub(super) probe: Probe,
     receiver: SockAddr,
 }
 
@@ -36,15 +33,6 @@ impl Detour {
             *kept = Probe::of(receiver)?.map(make);
         }
         Ok(kept.as_deref_mut())
-    }
-
-    /// Ready when there is room, or was a moment ago.
-    pub(super) fn poll(
-        &mut self,
-        origin: Option<&Arc<Handle>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.watch.run(&self.probe, origin, context, || self.probe.look())
     }
 }
 

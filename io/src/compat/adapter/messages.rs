@@ -190,11 +190,11 @@ impl<S: Datagram> Site<'_, S> {
             if let Some(sent) = ready!(self.waits.writes.run(inner, self.origin, context, call))? {
                 return Poll::Ready(Ok(sent));
             }
-            let Some(detour) = Detour::to(&mut self.waits.detour, &receiver)? else {
+            let Some(Detour { watch, probe, .. }) = Detour::to(&mut self.waits.detour, &receiver)? else {
                 let call = || inner.try_send_alone(buf, &receiver);
                 return self.waits.writes.run(inner, self.origin, context, call);
             };
-            ready!(detour.poll(self.origin, context))?;
+            ready!(watch.run(probe, self.origin, context, || probe.look()))?;
             // It knows the socket that had the address when it was made. If another one has it by
             // now, and is full, then this would be ready for ever.
             self.waits.detour = None;

@@ -47,7 +47,10 @@ impl Watch {
         context: &mut Context<'_>,
         mut call: impl FnMut() -> io::Result<Attempt<T>>,
     ) -> Poll<io::Result<T>> {
-        if self.gives_way() {
+        // Gives way if the task that polls has used up its turn. Never twice in a row, since an
+        // executor of others does not know of turns.
+        self.gave_way = wait::charge_poll() && !self.gave_way;
+        if self.gave_way {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -65,13 +68,6 @@ impl Watch {
                 }
             }
         }
-    }
-
-    /// Counts an operation. True if the task that polls has used up its turn: the poll wakes itself
-    /// and is pending. Never twice in a row, since an executor of others does not know of turns.
-    fn gives_way(&mut self) -> bool {
-        self.gave_way = wait::charge_poll() && !self.gave_way;
-        self.gave_way
     }
 
     /// Pending until that direction may be ready, from then on by an edge that calls the waker of

@@ -14,6 +14,7 @@ use super::connecting::Connecting;
 use super::race::connect_first;
 use crate::net::ToSocketAddrs;
 use crate::net::resolve::{no_address, try_each};
+use crate::waiting::timeouts::refuse_zero;
 
 impl TcpStream {
     /// Opens a connection to the first of the addresses that answers.
@@ -92,8 +93,6 @@ pub(super) fn connect_with(
 
 /// The end of a timeout that begins now; none if it is too long to have one.
 pub(super) fn end_of(timeout: Duration) -> io::Result<Option<Instant>> {
-    match timeout.is_zero() {
-        true => Err(io::Error::new(io::ErrorKind::InvalidInput, "cannot set a 0 duration timeout")),
-        false => Ok(time::deadline(timeout)),
-    }
+    refuse_zero(Some(timeout))?;
+    Ok(time::deadline(timeout))
 }

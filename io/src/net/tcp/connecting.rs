@@ -21,12 +21,6 @@ pub(super) struct Connecting {
     is_done: bool,
 }
 
-/// What became of it so far.
-pub(super) enum Outcome {
-    Connected(TcpStream),
-    Pending(Connecting),
-}
-
 impl Connecting {
     /// Asks.
     pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
@@ -50,26 +44,24 @@ impl Connecting {
 
     /// Waits for the outcome until the deadline, if there is one.
     pub(super) fn by(self, deadline: Option<Instant>) -> io::Result<TcpStream> {
-        match self.until(deadline)? {
-            Outcome::Connected(stream) => Ok(stream),
-            Outcome::Pending(_) => Err(timed_out()),
-        }
+        self.until(deadline)?.map_err(|_pending| timed_out())
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.stream.0.io().fd()
     }
 
-    /// Waits for the outcome. The first look comes before the first wait: over the loopback it is
-    /// often there already.
-    pub(super) fn until(self, deadline: Option<Instant>) -> io::Result<Outcome> {
+    /// Waits for the outcome. An attempt that is undecided at the deadline comes back as the error.
+    ///
+    /// The first look comes before the first wait: over the loopback the outcome is often there.
+    pub(super) fn until(self, deadline: Option<Instant>) -> io::Result<Result<TcpStream, Connecting>> {
         let Connecting { stream, is_done } = self;
         let look = || if is_done { Ok(()) } else { look(stream.0.std()) };
         if stream.0.io().run_until(Direction::Write, deadline, look)?.is_none() {
-            return Ok(Outcome::Pending(Connecting { stream, is_done }));
+            return Ok(Err(Connecting { stream, is_done }));
         }
         stream.0.std().set_nonblocking(false)?;
-        Ok(Outcome::Connected(stream))
+        Ok(Ok(stream))
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 use fibra_runtime::{clock, unblock, wait};
 
 use super::TcpStream;
-use super::connecting::{Connecting, Outcome};
+use super::connecting::Connecting;
 use crate::net::resolve::no_address;
 use crate::sys;
 use crate::sys::Direction;
@@ -65,8 +65,8 @@ fn first_of(
         let is_alone = undecided.len() == 1;
         for _ in 0..undecided.len() {
             match undecided.pop_front()?.until(if is_alone { deadline } else { Some(clock::now()) }) {
-                Ok(Outcome::Connected(stream)) => return Some(Ok(stream)),
-                Ok(Outcome::Pending(connecting)) => undecided.push_back(connecting),
+                Ok(Ok(stream)) => return Some(Ok(stream)),
+                Ok(Err(connecting)) => undecided.push_back(connecting),
                 Err(error) => return Some(Err(error)),
             }
         }
