@@ -44,7 +44,7 @@ fn is_done<T>(result: io::Result<T>) -> bool {
 /// The first is read from, the second is written to.
 type Pair = (TcpStream, TcpStream);
 
-/// By who comes with a victim: the timeout of a socket is for all who use it.
+/// By the company of a victim: the timeout of a socket is for all its users.
 fn read_in_the_end(pair: &Pair, _until: Option<Instant>) -> bool {
     while !is_done((&pair.0).read(&mut [0])) {}
     true
@@ -119,7 +119,8 @@ fn the_end_of_a_stream() {
     play(Row { both_win: false, rounds: 300, ..row.once_for_all().alone() });
 }
 
-/// A writer whose buffer is full. What it does is that of any stream; this kind has a small buffer and no clocks.
+/// A writer with a full buffer. What it does is that of any stream; this kind has a small buffer
+/// and no clocks.
 struct Full {
     writer: TcpStream,
     reader: UnixStream,

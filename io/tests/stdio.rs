@@ -40,7 +40,7 @@ impl Actor {
         (actor, output)
     }
 
-    /// Starts one that writes there. Its output has not been read.
+    /// Starts a process that writes there. Its output has not been read.
     fn start_on(output: impl Into<Stdio>, role: &str, workers: usize, input: impl Into<Stdio>) -> Actor {
         let mut command = Command::new(env::current_exe().unwrap());
         command.args(["--exact", "the_actor", "--nocapture"]).env(ROLE, role);
@@ -129,7 +129,7 @@ fn hook() {
     }
 }
 
-/// Writes to a socket whose peer stops to read.
+/// Writes to a socket with a peer that stops reading.
 fn unheard() {
     let (output, reader) = UnixStream::pair().unwrap();
     put(output, 2);

@@ -230,11 +230,11 @@ fn a_stack_freed_on_one_worker_serves_a_task_of_another() {
     });
 }
 
-/// Fifty stacks lie warm at worker 0, whose task never lets it rest; worker 1 wants forty.
+/// Fifty stacks lie warm at worker 0, which never rests; worker 1 wants forty.
 fn warm_stacks_serve_a_starving_worker(idle_workers: usize) {
     let _guard = hang_guard();
     let builder = Runtime::builder().workers(2 + idle_workers).max_stacks(64);
-    // A word that nobody heeds would be left again and again: patience is not what feeds.
+    // A word that no worker takes would be left again and again: patience is not what feeds.
     let runtime = builder.stack_patience(Duration::from_secs(20)).build().unwrap();
     let handle = runtime.handle();
     let met = Arc::new(AtomicUsize::new(0));

@@ -356,7 +356,7 @@ fn bound_round(weather: &Arc<Weather>, number: usize) {
             let _outer = outer;
             let child = token.child_token();
             _ = child.scope(|| timeout(brief(number / 2) * 2, || sleep_and_unwind(inner)));
-            // One of those inside has ended it; whoever swallows what comes next meets it again.
+            // A task inside has ended it; swallowed unwinding comes again.
             _ = catch_unwind(|| fibra::sleep(LONG));
             fibra::sleep(LONG);
         });

@@ -72,8 +72,8 @@ pub(crate) fn until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until nobody listens there. A child that another test starts at this moment has all that is open, until it is the
-/// program that it is to be.
+/// Waits until there is no listener. A child that another test starts at this moment has all that
+/// is open, until it is the program that it is to be.
 pub(crate) fn until_refused(address: SocketAddr) {
     until(|| TcpStream::connect(address).is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused));
 }

@@ -21,7 +21,8 @@ impl Silent {
         silent
     }
 
-    /// Connects until nobody answers. The answer to the first may be late on a busy machine, and then comes to one who has left.
+    /// Connects until no answer comes. On a busy machine the first answer may come late, to a
+    /// client that has left.
     fn fill(&mut self) {
         loop {
             match TcpStream::connect_timeout(&self.address, Duration::from_millis(50)) {

@@ -152,7 +152,7 @@ fn a_waker_may_drop_the_socket_that_it_was_left_with() {
             let mut context = Context::from_waker(&waker);
             assert!(read_byte(&mut client, &mut context).is_pending());
             while write_some(&mut client, &mut context).is_ready() {}
-            // It is left there now: a poll whose turn is over calls its waker itself.
+            // It is left there now: a poll with a used-up budget calls its waker itself.
             *ends.0.lock().unwrap() = Some(client);
             // Closed with bytes unread it resets the connection: one edge for both directions.
             drop(server);

@@ -207,7 +207,7 @@ fn writers_into_many_full_sockets_are_woken_by_one_clock() {
     });
 }
 
-/// The same for those who do not poll.
+/// Sees that blocking writers end as well.
 #[test]
 fn tasks_that_write_into_full_sockets_are_told_by_the_same_clock() {
     in_tasks(|| {

@@ -496,7 +496,7 @@ fn send_to_a_full_receiver_times_out() {
     });
 }
 
-/// One whose own buffer is full, at another receiver, waits for that.
+/// A sender with a full buffer of its own, at another receiver, waits for that.
 #[test]
 fn send_to_waits_for_room_of_its_own() {
     everywhere(|| {

@@ -178,7 +178,7 @@ fn children_read_and_write_pipes_and_find_them_blocking() {
     });
 }
 
-/// The mode of what has been waited for is as std would have it, for whoever shares it.
+/// The mode of what has been waited for is as std would have it, for all that share it.
 #[test]
 fn the_mode_of_a_pipe_that_is_in_use_stays_blocking() {
     everywhere(|| {
@@ -267,7 +267,7 @@ fn a_clone_that_was_not_used_leaves_in_its_own_mode() {
     });
 }
 
-/// Nobody can wait for one, and yet it may not be in memory.
+/// No task can wait for one, and yet it may not be in memory.
 #[test]
 fn plain_files_pass_for_pipes_as_in_std() {
     everywhere(|| {

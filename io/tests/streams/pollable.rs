@@ -235,7 +235,8 @@ fn a_value_whose_descriptor_changes_is_told_so() {
     });
 }
 
-/// It closes its descriptor while it is awaited, and the number becomes somebody else's, who must not be disturbed.
+/// It closes its descriptor while it is awaited, and its number goes to another owner, which must
+/// not be disturbed.
 #[test]
 fn a_value_that_closes_its_descriptor_disturbs_no_other_owner() {
     struct Closes(std::sync::Mutex<Option<UnixStream>>, RawFd, &'static File);

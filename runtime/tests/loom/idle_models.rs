@@ -147,7 +147,7 @@ impl Runtime {
             searching = self.park(index, searching, sight);
             // A watch runs out; then there is nothing new.
             sight = Sight::Nothing;
-            // What it sees may be the other's, who searches.
+            // It may see the work of the other, searching worker.
             thread::yield_now();
         }
     }
@@ -283,7 +283,8 @@ fn no_task_lies_while_a_worker_is_parked() {
     check_bounded(2, || two_workers(Flaw::None));
 }
 
-/// Shows that the hunt finds it: who looks for more before it leaves the search misses what comes between.
+/// Shows that the hunt finds it: a worker that looks for more before it leaves the search misses
+/// what comes between.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_searcher_that_looks_too_early_loses_a_task() {

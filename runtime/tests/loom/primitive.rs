@@ -89,7 +89,7 @@ impl Places {
 /// The pair is always ready.
 pub(crate) fn prepare_fences() {}
 
-/// The same.
+/// The bare light fence is always available.
 pub(crate) fn has_bare_light_fence() -> bool {
     true
 }

@@ -64,20 +64,20 @@ pub(crate) fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>)
     thread::sleep(how, deadline, |done| done())
 }
 
-/// The same.
+/// As `sleep`: no task can cancel a thread.
 pub(crate) fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     thread::sleep(how, deadline, |done| done())
 }
 
-/// The same.
+/// As `sleep`: no task can cancel a thread.
 pub(crate) fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     thread::sleep(how, deadline, |done| done())
 }
 
-/// The same.
+/// Does nothing: no task can cancel a thread.
 pub(crate) fn checkpoint() {}
 
-/// The same.
+/// Does nothing: no task can cancel a thread.
 pub(crate) fn cancellation_point() {}
 
 /// Allows a spin: a thread has no cancellation to check.
@@ -129,7 +129,7 @@ pub(crate) fn may_suspend() -> bool {
     true
 }
 
-/// The same.
+/// Does nothing: a thread may always wait.
 pub(crate) fn check_may_suspend() {}
 
 pub(crate) fn sleep_to(_deadline: Option<Instant>) {

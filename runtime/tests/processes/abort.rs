@@ -23,7 +23,7 @@ fn on_workers(test: impl Fn() + Send + Sync) {
     }
 }
 
-/// Yields until somebody has set it: one that has not begun when it is cancelled never does.
+/// Yields until it is set, which a task cancelled before it began never does.
 fn until_set(begun: &AtomicBool) {
     while !begun.load(Ordering::SeqCst) {
         fibra::yield_now();

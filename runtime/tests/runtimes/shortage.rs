@@ -24,7 +24,8 @@ fn race_at_the_end(begun: &Sender<()>, won: &Sender<Either<(), ()>>) {
     won.send(fibra::race(soon, task::park)).unwrap();
 }
 
-/// Ends a runtime while `racer`, in a task that is cancelled if it is to be, is about to race. Who has won.
+/// Ends a runtime while `racer`, in a task that is cancelled if it is to be, is about to race.
+/// Returns the winner.
 fn winner_at_the_end(
     racer: fn(Sender<()>, Sender<Either<(), ()>>),
     cancelled: bool,

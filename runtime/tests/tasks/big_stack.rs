@@ -146,7 +146,7 @@ fn a_big_stack_is_had_where_unused_stacks_of_another_size_fill_the_limit() {
     three_stacks().run(|| {
         let tasks: Vec<_> = (0..2).map(|_| fibra::spawn(fibra::yield_now)).collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());
-        // Nobody's end is waited for: what is unused is had at once.
+        // No end is waited for: an unused stack is had at once.
         let _here = task::forbid_suspend();
         assert_eq!(task::on_big_stack(BIG, || 42), 42);
     });

@@ -164,7 +164,8 @@ fn a_loop_whose_calls_wait_goes_on_beside_a_task_that_is_always_ready() {
     });
 }
 
-/// Its tasks are more than the processors, and each of them has its turn only now and then: nobody makes new ones in between.
+/// Its tasks are more than the processors, and each of them runs only now and then: no task makes
+/// new ones in between.
 #[test]
 fn a_long_loop_of_many_tasks_ends_when_it_is_cancelled() {
     let _guard = hang_guard();
@@ -244,7 +245,8 @@ fn a_panic_of_the_iterator_comes_out() {
     });
 }
 
-/// Three tasks: one pulls, and the other two wait for their turn. The last of them, whom nobody helps, is cancelled there.
+/// Three tasks: one pulls, and the other two wait for their turn. The last of them gets no help and
+/// is cancelled there.
 #[test]
 fn a_helper_that_is_cancelled_while_it_waits_for_its_turn_ends_the_loop() {
     on_workers(|| {

@@ -496,7 +496,7 @@ fn the_destructor_of_an_unclaimed_result_finds_fresh_values() {
         SEEN.store(0, Ordering::SeqCst);
         runtime(workers).run(|| {
             let body = || {
-                // Until nobody has its handle: who drops that of an ended task drops its result as well.
+                // Until its handle is dropped: that drops the result of an ended task as well.
                 task::park();
                 COUNT.set(2);
                 Asks

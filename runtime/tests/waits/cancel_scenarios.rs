@@ -227,7 +227,7 @@ fn a_detached_task_that_was_cancelled_before_it_ran_drops_its_captures_in_a_task
         let dropped_in_a_task = Arc::new(Mutex::new(None));
         let place = Arc::clone(&dropped_in_a_task);
         let capture = AtEnd(move || *place.lock().unwrap() = Some(task::try_current().is_some()));
-        // One that another worker may have begun in the meantime ends all the same.
+        // A task that another worker may have begun in the meantime ends as well.
         let detached = fibra::spawn(move || {
             let _capture = capture;
             task::park();

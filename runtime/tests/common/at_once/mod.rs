@@ -187,7 +187,7 @@ pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepare
     assert!(after.0 <= before.0, "{} blocks are in use, {} were before", after.0, before.0);
     assert_eq!(before.1, after.1, "descriptors that are open before and after");
     for (end, tally) in ENDS.iter().zip(in_tasks[0]).take(2) {
-        // On one worker who comes first is a matter of the dice alone.
+        // On one worker the dice alone decide the first arrival.
         assert!(!row.both_win || row.is_shielded || tally.has_both(), "{end:?}: {tally}");
     }
     // When a timer ends a wait is a matter of the machine, too: of all that is played some goes either way.
