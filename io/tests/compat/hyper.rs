@@ -415,7 +415,7 @@ fn a_time_out_comes_where_no_more_tasks_are_allowed() {
         builder.build().unwrap().run(|| {
             assert!(spawn(|| ()).join().unwrap_err().is_not_started());
             block_on(Timer::new().sleep(Duration::from_millis(2)));
-            // It takes no other thread's.
+            // It takes the place of no other task.
             assert!(spawn(|| ()).join().unwrap_err().is_not_started());
         });
     });

@@ -116,7 +116,7 @@ fn a_wake_from_afar_meets_a_sleep_at_home() {
     check(|| a_notification_meets(Course::Plain));
 }
 
-/// Hunts: a lost wake of a sleep that begins awake, since the task spins.
+/// Hunts: a wake is lost, queues twice or shows too little in a sleep that begins awake, since the task spins.
 #[test]
 fn a_wake_from_afar_meets_a_spin_at_home() {
     check(|| a_notification_meets(Course::Spins));

@@ -147,7 +147,7 @@ impl Runtime {
             searching = self.park(index, searching, sight);
             // A watch runs out; then there is nothing new.
             sight = Sight::Nothing;
-            // It may see the work of the other, searching worker.
+            // The work that it sees may belong to the other, searching worker.
             thread::yield_now();
         }
     }
