@@ -6,14 +6,15 @@
 //! All that the handler does is async-signal-safe: loads of atomics, formatting into an array, `write`, `abort`, and, to hand
 //! a fault on, `sigaction`, `pthread_sigmask` and `raise`.
 
-use std::io::{self, Cursor};
+use std::io;
 use std::marker::PhantomData;
 use std::mem;
 use std::process;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::stack::{overflow_line, sys};
+use crate::stack::overflow_line::Line;
+use crate::stack::sys;
 
 /// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
 const ROOM: usize = 64 * 1024;
@@ -150,10 +151,8 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 
 fn report_and_abort(overflow: &Overflow<'_>) {
     let name = overflow.name.unwrap_or_default();
-    let mut line = Cursor::new([0; 384]);
-    // What does not fit is cut off.
-    _ = overflow_line::write(&mut line, overflow.id, name.as_bytes(), overflow.stack_size);
-    sys::write_to_stderr(&line.get_ref()[..line.position() as usize]);
+    let line = Line::report(overflow.id, name.as_bytes(), overflow.stack_size);
+    sys::write_to_stderr(line.as_bytes());
     process::abort();
 }
 

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::stack::overflow::{self, Overflow};
-use crate::stack::overflow_line;
+use crate::stack::overflow_line::Line;
 
 use crate::stack::tests;
 use crate::stack::tests::{SIZE, case, config, poke, stacks, stderr};
@@ -23,9 +23,8 @@ fn lookup(fault: usize, report: fn(&Overflow<'_>)) {
 }
 
 fn line(id: u64, name: Option<&str>, stack_size: usize) -> String {
-    let mut line = Vec::new();
-    overflow_line::write(&mut line, id, name.unwrap_or_default().as_bytes(), stack_size).unwrap();
-    String::from_utf8(line).unwrap()
+    String::from_utf8(Line::report(id, name.unwrap_or_default().as_bytes(), stack_size).as_bytes().to_vec())
+        .unwrap()
 }
 
 #[test]
