@@ -5,7 +5,7 @@
 //! * transfers of sockets that never wait, whatever the mode of the descriptor ([`recv`],
 //!   [`recv_vectored`], [`send`], [`send_vectored`], [`recv_from`], [`send_to`]), and never raise
 //!   `SIGPIPE`;
-//! * the same for pipes, by a flag of the call or by their mode ([`pipe`]);
+//! * transfers of pipes that never wait, by a flag of the call or by their mode ([`read_nowait`](file::read_nowait));
 //! * a wait for one descriptor, or for any of several, level-triggered, with a timeout
 //!   ([`wait_for`], [`wait_any`]);
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
