@@ -91,7 +91,12 @@ impl Worker {
 
     /// Returns true if there is work that another worker could run.
     fn leaves_work(&self) -> bool {
-        !self.shared.injector.is_empty() || self.shared.blocks.iter().any(|block| block.waiting() > 0)
+        !self.shared.injector.is_empty() || self.sees_startable()
+    }
+
+    /// Returns true if a task waits at some worker that thieves may take.
+    fn sees_startable(&self) -> bool {
+        self.shared.blocks.iter().any(|block| block.waiting() > 0)
     }
 
     /// Polls the driver for a short time, if polls helped lately. Returns true if work came.
@@ -153,10 +158,9 @@ impl Worker {
     /// Looks for work after the worker is counted as parked: the load of the store-load pairs of
     /// `idle` and `Block`.
     fn sees_work(&self, sight: Sight) -> bool {
-        let others = || self.shared.blocks.iter().any(|block| block.waiting() > 0);
         self.has_work()
             || (!self.shared.injector.is_empty() && !self.is_starving())
-            || (sight == Sight::Nothing && others())
+            || (sight == Sight::Nothing && self.sees_startable())
             || self.must_heed()
     }
 

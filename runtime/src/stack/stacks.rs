@@ -11,7 +11,8 @@
 //!  again in a moment                             pool, and fails its own next take
 //! ```
 //!
-//! Only one request is remembered at a time, since a waiting pool asks again at each try.
+//! Only one request is remembered at a time, since a waiting pool asks again at each try. It tries again once a request was
+//! answered, whichever pool it came from, and now and then.
 //!
 //! Stacks are counted as outside before they are taken and for as long as they are, so the limit
 //! holds. Once the count comes down, the stacks are in the exchange already.
