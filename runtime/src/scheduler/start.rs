@@ -240,9 +240,10 @@ impl Worker {
     }
 
     /// Wakes sleeping workers to look for stacks that they do not use, or for a stack that came
-    /// back for them.
+    /// back for them. The next worker comes first, so that all have their turn.
     pub(crate) fn unpark_others(&self) {
-        let others = self.shared.blocks.iter().filter(|block| block.index != self.block.index);
+        let blocks = &self.shared.blocks;
+        let others = (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
         others.for_each(|block| block.unpark_if_parked());
     }
 
