@@ -57,6 +57,30 @@ use crate::waiting::descriptor::Descriptor;
 /// assert_eq!(ours.read_with(|mut ours| ours.read(&mut buf))?, 5);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Writes, time limits, and the value itself:
+///
+/// ```
+/// use std::io::Write;
+/// use std::os::unix::net::UnixStream;
+/// use std::time::{Duration, Instant};
+/// use fibra_io::Pollable;
+///
+/// let (theirs, ours) = UnixStream::pair()?;
+/// ours.set_nonblocking(true)?;
+/// let mut ours = Pollable::new(ours)?;
+/// let limit = Duration::from_millis(1);
+/// assert!(!ours.wait_readable_deadline(Instant::now() + limit)?);
+/// ours.wait_writable()?;
+/// assert!(ours.wait_writable_timeout(limit)? && ours.wait_writable_deadline(Instant::now())?);
+/// assert_eq!(ours.write_with(|mut ours| ours.write(b"bytes"))?, 5);
+///
+/// assert!(ours.inner().peer_addr()?.is_unnamed());
+/// ours.inner_mut().flush()?;
+/// drop(theirs);
+/// assert!(ours.into_inner().write(b"more").is_err());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Pollable<T> {
     /// Before `inner`, so that it is deregistered and closed first.
     io: Descriptor<OwnedFd>,

@@ -98,6 +98,20 @@ impl fmt::Debug for ReadDir {
 }
 
 /// Is one entry of a directory: [`std::fs::DirEntry`], for tasks.
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::fs::{self, DirBuilder, DirEntry};
+///
+/// let path = std::env::temp_dir().join(format!("fibra-dir-entry-{}", std::process::id()));
+/// DirBuilder::new().recursive(true).create(path.join("inner"))?;
+/// let entry: DirEntry = fs::read_dir(&path)?.next().unwrap()?;
+/// assert_eq!(entry.path(), path.join("inner"));
+/// assert!(entry.file_type()?.is_dir() && entry.metadata()?.is_dir());
+/// # fs::remove_dir_all(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct DirEntry {
     inner: Arc<std::fs::DirEntry>,
     /// As it was when the entry was fetched, if that could be found out then.

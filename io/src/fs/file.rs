@@ -60,6 +60,37 @@ use crate::waiting::stream_file::StreamFile;
 /// # fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// What the system keeps of a file, and locks:
+///
+/// ```
+/// use std::io::{Seek, SeekFrom, Write};
+/// use std::os::unix::fs::PermissionsExt;
+/// use std::time::SystemTime;
+/// use fibra_io::fs::{self, File, FileTimes, Permissions};
+///
+/// let path = std::env::temp_dir().join(format!("fibra-file-two-{}", std::process::id()));
+/// let mut file = File::create_new(&path)?;
+/// file.write_all(b"four")?;
+/// file.sync_data()?;
+/// file.set_len(9)?;
+/// file.set_permissions(Permissions::from_mode(0o600))?;
+/// file.set_modified(SystemTime::UNIX_EPOCH)?;
+/// file.set_times(FileTimes::new().set_accessed(SystemTime::now()))?;
+/// file.sync_all()?;
+/// let metadata = file.metadata()?;
+/// assert_eq!((metadata.len(), metadata.modified()?), (9, SystemTime::UNIX_EPOCH));
+/// assert_eq!(file.try_clone()?.seek(SeekFrom::Current(0))?, 4);
+///
+/// let other = File::open(&path)?;
+/// file.lock()?;
+/// assert!(other.try_lock().is_err() && other.try_lock_shared().is_err());
+/// file.unlock()?;
+/// file.lock_shared()?;
+/// assert!(other.try_lock().is_err() && other.try_lock_shared().is_ok());
+/// # fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct File(pub(crate) StreamFile<std::fs::File>);
 
 impl File {

@@ -27,6 +27,9 @@ use crate::waiting::second_pool::detached;
 ///     OpenOptions::new().create(true).append(true).open(&path)?.write_all(line.as_bytes())?;
 /// }
 /// assert_eq!(fs::read_to_string(&path)?, "one\ntwo\n");
+/// assert!(OpenOptions::new().write(true).create_new(true).open(&path).is_err(), "it is there");
+/// OpenOptions::new().read(true).write(true).truncate(true).open(&path)?;
+/// assert_eq!(fs::metadata(&path)?.len(), 0);
 /// fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```

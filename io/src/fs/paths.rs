@@ -68,6 +68,27 @@ on_pool! {
     /// # Errors
     ///
     /// As [`std::fs::create_dir_all`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::os::unix::fs::PermissionsExt;
+    /// use fibra_io::fs;
+    ///
+    /// let path = std::env::temp_dir().join(format!("fibra-names-{}", std::process::id()));
+    /// let (inner, file) = (path.join("some/inner"), path.join("file"));
+    /// fs::create_dir_all(&inner)?;
+    /// fs::remove_dir(&inner)?;
+    /// fs::write(&file, b"contents")?;
+    /// fs::hard_link(&file, &inner)?;
+    /// fs::rename(&inner, path.join("renamed"))?;
+    /// fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
+    /// assert_eq!(fs::metadata(path.join("renamed"))?.permissions().mode() & 0o777, 0o600);
+    /// assert_eq!(fs::canonicalize(&path)?.join("file"), fs::canonicalize(&file)?);
+    /// assert!(fs::symlink_metadata(&file)?.is_file() && fs::read_link(&file).is_err());
+    /// # fs::remove_dir_all(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     fn create_dir_all(path: P) -> ();
 
     /// Returns true if the path points to something.

@@ -65,6 +65,32 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
 /// Every wait is a cancellation point. In a task that unwinds from a cancellation, and in
 /// destructors that end a cancelled task, an operation that would have to wait fails with
 /// `TimedOut` instead.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{ErrorKind, Read, Write};
+/// use std::net::Shutdown;
+/// use std::time::{Duration, Instant};
+///
+/// let (mut here, mut there) = fibra_io::io::duplex(4);
+/// let limit = Some(Duration::from_millis(1));
+/// here.set_read_timeout(limit)?;
+/// here.set_write_timeout(limit)?;
+/// assert_eq!((here.read_timeout()?, here.write_timeout()?), (limit, limit));
+/// assert_eq!(here.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// let now = Some(Instant::now());
+/// here.set_read_deadline(now);
+/// here.set_write_deadline(now);
+/// assert_eq!((here.read_deadline(), here.write_deadline()), (now, now));
+/// here.write_all(b"full")?;
+/// assert_eq!(here.write(b"!").unwrap_err().kind(), ErrorKind::WouldBlock);
+/// here.shutdown(Shutdown::Write)?;
+/// let mut text = String::new();
+/// there.read_to_string(&mut text)?;
+/// assert_eq!(text, "full");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct DuplexStream {
     incoming: Arc<Pipe>,
     outgoing: Arc<Pipe>,

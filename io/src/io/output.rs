@@ -180,6 +180,19 @@ impl<S: AsFd> Output<S> {
 impl<S: OutputKind> OutputStream<S> {
     /// Waits until no other caller has the stream, and takes it for as long as the guard lives. Its
     /// holder may take it again. A task that unwinds from a cancellation waits, too.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use fibra_io::io::stdout;
+    ///
+    /// let mut held = stdout().lock();
+    /// writeln!(held, "no other task")?;
+    /// writeln!(stdout().lock(), "writes in between")?;
+    /// assert_eq!(stdout().is_terminal(), fibra_io::io::IsTerminal::is_terminal(&held));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn lock(&self) -> OutputLock<'static, S> {
         let output = S::output();
         output.acquire();

@@ -73,6 +73,25 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// that shares it then sees `WouldBlock`; so does std, if another handle of the same end goes on
 /// here. A handle that is made of its descriptor meanwhile takes that mode for a wish, and does not
 /// wait: `try_clone` is the way to a second one. Deadlines are additions.
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{ErrorKind, Read, Write};
+/// use std::time::Instant;
+/// use fibra_io::io::pipe;
+///
+/// let (reader, writer) = pipe()?;
+/// let (mut also_reads, mut also_writes) = (reader.try_clone()?, writer.try_clone()?);
+/// let now = Some(Instant::now());
+/// reader.set_read_deadline(now);
+/// writer.set_write_deadline(now);
+/// assert_eq!((also_reads.read_deadline(), also_writes.write_deadline()), (now, now));
+/// assert_eq!(also_reads.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// assert_eq!(also_writes.write(b"there is room")?, 13);
+/// assert_eq!(also_reads.read(&mut [0; 32])?, 13);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
 /// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.

@@ -141,6 +141,20 @@ impl Stdin {
     /// # Errors
     ///
     /// What the system says, and `InvalidData` if it is not UTF-8.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use fibra_io::io::stdin;
+    ///
+    /// if stdin().is_terminal() {
+    ///     eprintln!("one line, please");
+    /// }
+    /// let mut line = String::new();
+    /// let read = stdin().read_line(&mut line)?;
+    /// assert_eq!(read, line.len());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn read_line(&self, buf: &mut String) -> io::Result<usize> {
         self.lock_to_read()?.read_line(buf)
     }

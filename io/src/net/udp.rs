@@ -70,6 +70,52 @@ use crate::waiting::convert::forward;
 /// assert_eq!(first.local_addr()?, second.local_addr()?);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// A look at messages, time limits, options, and a group of receivers:
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use std::net::Ipv4Addr;
+/// use std::time::{Duration, Instant};
+/// use fibra_io::net::UdpSocket;
+///
+/// let server = UdpSocket::bind("127.0.0.1:0")?;
+/// let client = UdpSocket::bind("127.0.0.1:0")?;
+/// client.connect(server.local_addr()?)?;
+/// assert_eq!(client.peer_addr()?, server.local_addr()?);
+/// client.send(b"ping")?;
+/// let mut buf = [0; 16];
+/// assert_eq!(server.peek_from(&mut buf)?, (4, client.local_addr()?));
+/// assert_eq!(server.peek(&mut buf)?, server.recv(&mut buf)?);
+///
+/// let limit = Some(Duration::from_secs(5));
+/// server.set_read_timeout(limit)?;
+/// server.set_write_timeout(limit)?;
+/// let clone = server.try_clone()?;
+/// assert_eq!((clone.read_timeout()?, clone.write_timeout()?), (limit, limit));
+/// let now = Some(Instant::now());
+/// server.set_read_deadline(now);
+/// server.set_write_deadline(now);
+/// assert_eq!((clone.read_deadline(), clone.write_deadline()), (now, now));
+/// assert_eq!(server.recv(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// client.set_nonblocking(true)?;
+/// assert_eq!(client.recv(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+///
+/// server.set_recv_buffer_size(1 << 16)?;
+/// server.set_send_buffer_size(1 << 16)?;
+/// assert!(server.recv_buffer_size()? >= 1 << 16 && server.send_buffer_size()? >= 1 << 16);
+/// server.set_ttl(9)?;
+/// server.set_broadcast(true)?;
+/// assert!(server.ttl()? == 9 && server.broadcast()? && server.take_error()?.is_none());
+///
+/// server.set_multicast_loop_v4(false)?;
+/// server.set_multicast_ttl_v4(9)?;
+/// assert!(!server.multicast_loop_v4()? && server.multicast_ttl_v4()? == 9);
+/// let group = Ipv4Addr::new(224, 0, 0, 251);
+/// server.join_multicast_v4(&group, &Ipv4Addr::LOCALHOST)?;
+/// server.leave_multicast_v4(&group, &Ipv4Addr::LOCALHOST)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct UdpSocket(pub(crate) Socket<net::UdpSocket>);
 
 handle_methods!(UdpSocket, SocketAddr);
@@ -191,6 +237,22 @@ impl UdpSocket {
         /// # Errors
         ///
         /// What `setsockopt(2)` says.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use fibra_io::net::UdpSocket;
+        ///
+        /// // Systems without IPv6, or without a network, refuse.
+        /// if let Ok(socket) = UdpSocket::bind("[::]:0") {
+        ///     socket.set_multicast_loop_v6(false)?;
+        ///     assert!(!socket.multicast_loop_v6()?);
+        ///     let group = "ff02::fb".parse().unwrap();
+        ///     let joined = socket.join_multicast_v6(&group, 0);
+        ///     assert_eq!(joined.is_ok(), socket.leave_multicast_v6(&group, 0).is_ok());
+        /// }
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         fn join_multicast_v6(multiaddr: &Ipv6Addr, interface: u32) -> io::Result<()>;
 
         /// Leaves a group that was joined by [`join_multicast_v4`](UdpSocket::join_multicast_v4).

@@ -24,6 +24,19 @@ pub mod net {
     impl sealed::Sealed for TcpStream {}
 
     /// Adds the options of [`TcpStream`] that only Linux has: std's trait of the same name, for our type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::net::{TcpListener, TcpStream};
+    /// use fibra_io::os::linux::net::TcpStreamExt;
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// let stream = TcpStream::connect(listener.local_addr()?)?;
+    /// stream.set_quickack(false)?;
+    /// assert!(!stream.quickack()?);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub trait TcpStreamExt: sealed::Sealed {
         /// Turns `TCP_QUICKACK` on or off: acknowledge at once, or when data goes the same way. The kernel may turn it
         /// off again by itself.

@@ -38,6 +38,27 @@ use super::{ChildStderr, ChildStdin, ChildStdout};
 /// assert!(child.wait()?.success());
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// An end by force, and a wait for all output:
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use fibra_io::process::{Child, Command, Stdio};
+///
+/// let mut child: Child = Command::new("cat").stdin(Stdio::piped()).spawn()?;
+/// assert!(child.id() > 0 && child.try_wait()?.is_none());
+/// let input = child.stdin.take();
+/// assert_eq!(child.wait_timeout(Duration::from_millis(1))?, None);
+/// child.kill()?;
+/// let status = child.wait_deadline(Instant::now() + Duration::from_secs(60))?;
+/// assert!(!status.unwrap().success());
+///
+/// let mut command = Command::new("sh");
+/// command.args(["-c", "echo out; echo err >&2"]);
+/// let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?.wait_with_output()?;
+/// assert_eq!((&output.stdout[..], &output.stderr[..]), (&b"out\n"[..], &b"err\n"[..]));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Child {
     /// Our end of the pipe to its standard input, if it has one.

@@ -35,6 +35,28 @@ use crate::waiting::convert::forward;
 /// # })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// All that can be said of a child:
+///
+/// ```
+/// use std::path::Path;
+/// use fibra_io::os::unix::fs::MetadataExt;
+/// use fibra_io::process::{Command, Stdio};
+///
+/// let this_process = std::fs::metadata("/proc/self")?;
+/// let mut command = Command::new("sh");
+/// command.arg("-c").arg("test $0 = renamed && test $PWD$WORD = /yes && test -z $HOME");
+/// command.arg0("renamed").current_dir("/").uid(this_process.uid()).gid(this_process.gid());
+/// command.env_clear().envs([("WORD", "yes")]).env_remove("HOME");
+/// command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+/// command.process_group(0).kill_on_drop(true);
+/// assert!(command.status()?.success());
+///
+/// assert_eq!(command.get_program(), "sh");
+/// assert_eq!((command.get_args().len(), command.get_envs().len()), (2, 1));
+/// assert_eq!(command.get_current_dir(), Some(Path::new("/")));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct Command {
     inner: process::Command,
     /// Which of the streams were described, and so are not for [`output`](Command::output) to choose.
@@ -174,6 +196,15 @@ impl Command {
     ///
     /// When it comes back, this process may have changed, as with std: signals that were ignored, `SIGPIPE` among them, may
     /// be so no more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::process::Command;
+    ///
+    /// let error = Command::new("/there is no such program").exec();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+    /// ```
     pub fn exec(&mut self) -> io::Error {
         unpinned(|| self.inner.exec())
     }

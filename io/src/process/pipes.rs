@@ -20,6 +20,36 @@ use crate::waiting::timeouts::deadline_methods;
 /// # Differences from std
 ///
 /// Those of [`PipeReader`](crate::io::PipeReader).
+///
+/// # Examples
+///
+/// ```
+/// use std::io::{ErrorKind, Read, Write};
+/// use std::time::Instant;
+/// use fibra_io::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+///
+/// let mut command = Command::new("cat");
+/// let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+/// let mut input: ChildStdin = child.stdin.take().unwrap();
+/// let mut output: ChildStdout = child.stdout.take().unwrap();
+/// let mut errors: ChildStderr = child.stderr.take().unwrap();
+///
+/// let now = Some(Instant::now());
+/// input.set_write_deadline(now);
+/// output.set_read_deadline(now);
+/// errors.set_read_deadline(now);
+/// assert_eq!((input.write_deadline(), output.read_deadline(), errors.read_deadline()), (now, now, now));
+/// assert_eq!(output.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// assert_eq!(errors.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+///
+/// output.set_read_deadline(None);
+/// input.write_all(b"there is room")?;
+/// drop(input);
+/// let mut text = String::new();
+/// output.read_to_string(&mut text)?;
+/// assert_eq!(text, "there is room");
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct ChildStdin(pub(crate) PipeEnd<process::ChildStdin>);
 
 /// Is the reading end of a pipe from a child's standard output: [`std::process::ChildStdout`], for tasks.

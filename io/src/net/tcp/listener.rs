@@ -51,6 +51,32 @@ use crate::net::options::{listener_methods, ttl_methods};
 /// assert_eq!(server.local_addr()?, listener.local_addr()?);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Time limits, handles, and iterators over the connections:
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use std::time::Instant;
+/// use fibra_io::net::{TcpListener, TcpStream};
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let clone = listener.try_clone()?;
+/// let now = Instant::now();
+/// clone.set_accept_deadline(Some(now));
+/// assert_eq!(listener.accept_deadline(), Some(now));
+/// assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+/// clone.set_accept_deadline(None);
+/// clone.set_nonblocking(true)?;
+/// assert_eq!(clone.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+/// listener.set_ttl(9)?;
+/// assert!(listener.ttl()? == 9 && listener.take_error()?.is_none());
+///
+/// let clients = [(); 2].map(|()| TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+/// let first = listener.incoming().next().unwrap()?;
+/// let second = listener.into_incoming().next().unwrap()?;
+/// assert_eq!([first.peer_addr()?, second.peer_addr()?], clients.map(|client| client.local_addr().unwrap()));
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct TcpListener(pub(crate) Acceptor<net::TcpListener>);
 
 listener_methods!(TcpListener, net::TcpListener, TcpStream, SocketAddr);
@@ -70,6 +96,18 @@ impl TcpListener {
     /// # Errors
     ///
     /// Always, as in std: what `setsockopt(2)` says of a socket that is bound.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #![expect(deprecated)]
+    /// use fibra_io::net::TcpListener;
+    ///
+    /// let listener = TcpListener::bind("127.0.0.1:0")?;
+    /// assert!(listener.set_only_v6(true).is_err());
+    /// assert!(listener.only_v6().is_err(), "a socket of IPv4 has no such option");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[deprecated(note = "this option can only be set before the socket is bound")]
     pub fn set_only_v6(&self, only_v6: bool) -> io::Result<()> {
         SockRef::from(self.0.std()).set_only_v6(only_v6)

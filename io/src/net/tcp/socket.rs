@@ -54,6 +54,37 @@ use crate::waiting::convert::forward;
 /// assert_eq!(first.local_addr()?, second.local_addr()?);
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Options, and a connection within a time limit:
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use fibra_io::net::{Keepalive, TcpListener, TcpSocket};
+///
+/// let socket = TcpSocket::v4()?;
+/// socket.set_reuse_address(true)?;
+/// socket.set_nodelay(true)?;
+/// socket.set_keepalive(Some(Keepalive::default()))?;
+/// assert!(socket.reuse_address()? && !socket.reuse_port()? && socket.nodelay()?);
+/// assert!(socket.keepalive()?.is_some());
+/// socket.set_linger(Some(Duration::from_secs(1)))?;
+/// assert_eq!(socket.linger()?, Some(Duration::from_secs(1)));
+/// socket.set_zero_linger()?;
+/// assert_eq!(socket.linger()?, Some(Duration::ZERO));
+/// socket.set_recv_buffer_size(1 << 16)?;
+/// socket.set_send_buffer_size(1 << 16)?;
+/// assert!(socket.recv_buffer_size()? >= 1 << 16 && socket.send_buffer_size()? >= 1 << 16);
+/// socket.set_tos_v4(0x10)?;
+/// assert_eq!(socket.tos_v4()?, 0x10);
+/// assert!(socket.take_error()?.is_none());
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let (address, limit) = (listener.local_addr()?, Duration::from_secs(5));
+/// let one = socket.connect_timeout(address, limit)?;
+/// let other = TcpSocket::v4()?.connect_deadline(address, Instant::now() + limit)?;
+/// assert_eq!(one.peer_addr()?, other.peer_addr()?);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct TcpSocket(Socket);
 
@@ -75,11 +106,39 @@ impl TcpSocket {
     /// # Errors
     ///
     /// When the process has no descriptor left, or the system no IPv6.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::net::TcpSocket;
+    ///
+    /// // Systems without IPv6 refuse.
+    /// if let Ok(socket) = TcpSocket::v6() {
+    ///     socket.set_only_v6(true)?;
+    ///     assert!(socket.only_v6()?);
+    ///     socket.set_tclass_v6(0x20)?;
+    ///     assert_eq!(socket.tclass_v6()?, 0x20);
+    /// }
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn v6() -> io::Result<TcpSocket> {
         sys::tcp_socket_nonblocking(Domain::IPV6).map(TcpSocket)
     }
 
     /// Takes a socket that has std's type but is not connected yet, as those of socket2 can be had.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::net::TcpSocket;
+    /// use socket2::{Domain, Socket, Type};
+    ///
+    /// let std_stream = Socket::new(Domain::IPV4, Type::STREAM, None)?.into();
+    /// let socket = TcpSocket::from_std_stream(std_stream);
+    /// socket.bind("127.0.0.1:0".parse().unwrap())?;
+    /// assert_ne!(socket.local_addr()?.port(), 0);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn from_std_stream(std_stream: std::net::TcpStream) -> TcpSocket {
         OwnedFd::from(std_stream).into()
     }
@@ -181,6 +240,19 @@ impl TcpSocket {
         ///
         /// What `setsockopt(2)` says: `PermissionDenied`, for one, when it is bound to another one
         /// already and this is not root.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use fibra_io::net::TcpSocket;
+        ///
+        /// let socket = TcpSocket::v4()?;
+        /// // Some systems ask for a privilege.
+        /// if socket.bind_device(Some(b"lo")).is_ok() {
+        ///     assert_eq!(socket.device()?.as_deref(), Some(&b"lo"[..]));
+        /// }
+        /// # Ok::<(), std::io::Error>(())
+        /// ```
         #[cfg(any(target_os = "linux", target_os = "android"))]
         fn bind_device(interface: Option<&[u8]>) -> io::Result<()>;
 

@@ -44,6 +44,52 @@ use crate::waiting::convert::{reads, writes};
 /// assert_eq!(request, "request");
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Options, time limits, and handles of one connection:
+///
+/// ```
+/// use std::io::{ErrorKind, Read, Write};
+/// use std::time::{Duration, Instant};
+/// use fibra_io::net::{Keepalive, TcpListener, TcpStream};
+///
+/// let listener = TcpListener::bind("127.0.0.1:0")?;
+/// let address = listener.local_addr()?;
+/// let limit = Duration::from_secs(5);
+/// let stream = TcpStream::connect_timeout(&address, limit)?;
+/// let mut peer = TcpStream::connect_deadline(&address, Instant::now() + limit)?;
+/// assert_eq!(peer.peer_addr()?, address);
+///
+/// stream.set_nodelay(true)?;
+/// stream.set_linger(Some(limit))?;
+/// stream.set_ttl(9)?;
+/// stream.set_keepalive(Some(Keepalive::default()))?;
+/// assert!(stream.nodelay()? && stream.keepalive()?.is_some());
+/// assert_eq!((stream.linger()?, stream.ttl()?), (Some(limit), 9));
+/// stream.set_recv_buffer_size(1 << 16)?;
+/// stream.set_send_buffer_size(1 << 16)?;
+/// assert!(stream.recv_buffer_size()? >= 1 << 16 && stream.send_buffer_size()? >= 1 << 16);
+///
+/// stream.set_read_timeout(Some(limit))?;
+/// stream.set_write_timeout(Some(limit))?;
+/// let clone = stream.try_clone()?;
+/// assert_eq!((clone.read_timeout()?, clone.write_timeout()?), (Some(limit), Some(limit)));
+/// let now = Instant::now();
+/// stream.set_read_deadline(Some(now));
+/// stream.set_write_deadline(Some(now));
+/// assert_eq!((clone.read_deadline(), clone.write_deadline()), (Some(now), Some(now)));
+/// assert_eq!((&stream).read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// assert!(stream.take_error()?.is_none());
+///
+/// let (accepted, _) = listener.accept()?;
+/// assert_eq!(accepted.peer_addr()?, stream.local_addr()?);
+/// (&accepted).write_all(b"twice")?;
+/// stream.set_read_deadline(None);
+/// let mut buf = [0; 5];
+/// assert_eq!(stream.peek(&mut buf)?, (&stream).read(&mut buf)?);
+/// peer.set_nonblocking(true)?;
+/// assert_eq!(peer.read(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct TcpStream(pub(crate) Socket<net::TcpStream>);
 
 handle_methods!(TcpStream, SocketAddr);

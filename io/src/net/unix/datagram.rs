@@ -56,6 +56,62 @@ use crate::waiting::attempt::Attempt;
 /// assert_eq!(&buf[..3], b"one");
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Addresses:
+///
+/// ```
+/// use fibra_io::net::{Shutdown, UnixDatagram};
+/// use fibra_io::os::linux::net::SocketAddrExt;
+/// use fibra_io::os::unix::net::SocketAddr;
+///
+/// let path = std::env::temp_dir().join(format!("fibra-datagram-{}", std::process::id()));
+/// let by_path = UnixDatagram::bind(&path)?;
+/// let name = SocketAddr::from_abstract_name(path.as_os_str().as_encoded_bytes())?;
+/// let by_name = UnixDatagram::bind_addr(&name)?;
+/// by_name.send_to(b"one", &path)?;
+/// let mut buf = [0; 16];
+/// let (_, from) = by_path.peek_from(&mut buf)?;
+/// assert_eq!(by_path.recv_from(&mut buf)?.0, 3);
+/// by_path.send_to_addr(b"back", &from)?;
+/// assert_eq!(by_name.peek(&mut buf)?, by_name.recv(&mut buf)?);
+///
+/// let client = UnixDatagram::unbound()?;
+/// client.connect_addr(&name)?;
+/// client.connect(&path)?;
+/// assert_eq!(client.peer_addr()?.as_pathname(), by_path.local_addr()?.as_pathname());
+/// client.shutdown(Shutdown::Write)?;
+/// assert!(client.send(b"more").is_err());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// Time limits, handles and options:
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use std::time::{Duration, Instant};
+/// use fibra_io::net::UnixDatagram;
+///
+/// let (here, _there) = UnixDatagram::pair()?;
+/// let limit = Some(Duration::from_secs(5));
+/// here.set_read_timeout(limit)?;
+/// here.set_write_timeout(limit)?;
+/// let clone = here.try_clone()?;
+/// assert_eq!((clone.read_timeout()?, clone.write_timeout()?), (limit, limit));
+/// let now = Some(Instant::now());
+/// here.set_read_deadline(now);
+/// here.set_write_deadline(now);
+/// assert_eq!((clone.read_deadline(), clone.write_deadline()), (now, now));
+/// assert_eq!(here.recv(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// here.set_read_deadline(None);
+/// here.set_nonblocking(true)?;
+/// assert_eq!(here.recv(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// here.set_recv_buffer_size(1 << 16)?;
+/// here.set_send_buffer_size(1 << 16)?;
+/// assert!(here.recv_buffer_size()? >= 1 << 16 && here.send_buffer_size()? >= 1 << 16);
+/// assert!(here.take_error()?.is_none());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct UnixDatagram(pub(crate) Socket<net::UnixDatagram>);
 
 handle_methods!(UnixDatagram, SocketAddr);

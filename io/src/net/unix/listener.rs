@@ -41,6 +41,40 @@ use crate::net::options::{incoming, listener_methods};
 /// assert!(from.is_unnamed() && client.peer_addr()?.as_abstract_name() == address.as_abstract_name());
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// A path, time limits, handles, and streams:
+///
+/// ```
+/// use std::io::{ErrorKind, Write};
+/// use std::time::{Duration, Instant};
+/// use fibra_io::net::{Shutdown, UnixListener, UnixStream};
+///
+/// let path = std::env::temp_dir().join(format!("fibra-listener-{}", std::process::id()));
+/// let listener = UnixListener::bind(&path)?;
+/// let clone = listener.try_clone()?;
+/// let now = Some(Instant::now());
+/// clone.set_accept_deadline(now);
+/// assert_eq!(listener.accept_deadline(), now);
+/// assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+/// clone.set_accept_deadline(None);
+/// clone.set_nonblocking(true)?;
+/// assert_eq!(clone.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+///
+/// let client = UnixStream::connect(&path)?;
+/// let server = listener.incoming().next().unwrap()?;
+/// assert_eq!(server.local_addr()?.as_pathname(), Some(&*path));
+/// (&server).write_all(b"hello")?;
+/// assert_eq!(client.peek(&mut [0; 5])?, 5);
+/// client.shutdown(Shutdown::Both)?;
+/// assert!((&client).write(b"more").is_err() && listener.take_error()?.is_none());
+///
+/// let limit = Instant::now() + Duration::from_secs(5);
+/// let by_path = UnixStream::connect_deadline(&path, limit)?;
+/// let by_address = UnixStream::connect_addr_deadline(&listener.local_addr()?, limit)?;
+/// assert_eq!(by_path.peer_addr()?.as_pathname(), by_address.peer_addr()?.as_pathname());
+/// # std::fs::remove_file(&path)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct UnixListener(pub(crate) Acceptor<net::UnixListener>);
 
 listener_methods!(UnixListener, net::UnixListener, UnixStream, SocketAddr);

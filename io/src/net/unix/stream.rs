@@ -46,6 +46,34 @@ use crate::waiting::convert::{reads, writes};
 /// assert_eq!(greeting, "hello");
 /// # Ok::<(), std::io::Error>(())
 /// ```
+///
+/// Time limits, handles and options:
+///
+/// ```
+/// use std::io::ErrorKind;
+/// use std::time::{Duration, Instant};
+/// use fibra_io::net::UnixStream;
+///
+/// let (here, _there) = UnixStream::pair()?;
+/// let limit = Some(Duration::from_secs(5));
+/// here.set_read_timeout(limit)?;
+/// here.set_write_timeout(limit)?;
+/// let clone = here.try_clone()?;
+/// assert_eq!((clone.read_timeout()?, clone.write_timeout()?), (limit, limit));
+/// let now = Some(Instant::now());
+/// here.set_read_deadline(now);
+/// here.set_write_deadline(now);
+/// assert_eq!((clone.read_deadline(), clone.write_deadline()), (now, now));
+/// assert_eq!(here.peek(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// here.set_read_deadline(None);
+/// here.set_nonblocking(true)?;
+/// assert_eq!(here.peek(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+/// here.set_recv_buffer_size(1 << 16)?;
+/// here.set_send_buffer_size(1 << 16)?;
+/// assert!(here.recv_buffer_size()? >= 1 << 16 && here.send_buffer_size()? >= 1 << 16);
+/// assert!(here.take_error()?.is_none());
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct UnixStream(pub(crate) Socket<net::UnixStream>);
 
 handle_methods!(UnixStream, SocketAddr);

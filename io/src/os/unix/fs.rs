@@ -19,6 +19,30 @@ use crate::fs::with_path;
 /// # Errors
 ///
 /// As [`std::os::unix::fs::symlink`].
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::fs::{self, File};
+/// use fibra_io::os::unix::fs::{MetadataExt, chown, fchown, lchown, symlink};
+///
+/// let link = std::env::temp_dir().join(format!("fibra-symlink-{}", std::process::id()));
+/// let file = link.with_extension("file");
+/// let open = File::create(&file)?;
+/// symlink(&file, &link)?;
+/// assert_eq!(fs::read_link(&link)?, file);
+/// assert!(fs::symlink_metadata(&link)?.is_symlink() && !fs::metadata(&link)?.is_symlink());
+/// assert_eq!(fs::canonicalize(&link)?, fs::canonicalize(&file)?);
+///
+/// let owner = Some(open.metadata()?.uid());
+/// chown(&link, owner, None)?;
+/// lchown(&link, owner, None)?;
+/// fchown(&open, owner, None)?;
+/// assert_eq!(Some(fs::metadata(&file)?.uid()), owner);
+/// # fs::remove_file(&link)?;
+/// # fs::remove_file(&file)?;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn symlink<P: AsRef<Path>, Q: AsRef<Path>>(original: P, link: Q) -> io::Result<()> {
     let original = original.as_ref();
     with_path(link, |link| std::os::unix::fs::symlink(original, link))
@@ -57,6 +81,14 @@ pub fn lchown<P: AsRef<Path>>(dir: P, uid: Option<u32>, gid: Option<u32>) -> io:
 /// # Errors
 ///
 /// As [`std::os::unix::fs::chroot`].
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::os::unix::fs::chroot;
+///
+/// assert!(chroot("/there is no such directory").is_err());
+/// ```
 pub fn chroot<P: AsRef<Path>>(dir: P) -> io::Result<()> {
     with_path(dir, |dir| std::os::unix::fs::chroot(dir))
 }

@@ -15,6 +15,18 @@ impl Command {
     /// As for [`std::os::unix::process::CommandExt::pre_exec`]: the child is a copy of this process
     /// with one thread, so `f` may do only what a signal handler may. That excludes everything of
     /// fibra.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::process::Command;
+    ///
+    /// let mut command = Command::new("true");
+    /// // SAFETY: the closure does nothing but return.
+    /// unsafe { command.pre_exec(|| Ok(())) };
+    /// assert!(command.status()?.success());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
     where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -33,6 +45,32 @@ impl sealed::Sealed for Command {}
 
 /// Adds what only Unix has to [`Command`]: std's trait of the same name, for our type. The type has
 /// all of it as methods of its own, so the trait is for code that names it.
+///
+/// # Examples
+///
+/// ```
+/// use fibra_io::os::unix::fs::MetadataExt;
+/// use fibra_io::os::unix::process::CommandExt;
+/// use fibra_io::process::Command;
+///
+/// fn prepare(command: &mut impl CommandExt) -> std::io::Result<()> {
+///     let this_process = std::fs::metadata("/proc/self")?;
+///     command.uid(this_process.uid());
+///     command.gid(this_process.gid());
+///     command.arg0("renamed");
+///     command.process_group(0);
+///     // SAFETY: the closure does nothing but return.
+///     unsafe { command.pre_exec(|| Ok(())) };
+///     Ok(())
+/// }
+///
+/// let mut command = Command::new("sh");
+/// prepare(&mut command)?;
+/// assert_eq!(command.args(["-c", "echo $0"]).output()?.stdout, b"renamed\n");
+/// let error = CommandExt::exec(&mut Command::new("/there is no such program"));
+/// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub trait CommandExt: sealed::Sealed {
     /// As [`Command::uid`].
     fn uid(&mut self, id: u32) -> &mut Command;
