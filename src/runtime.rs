@@ -12,6 +12,13 @@ use fibra_runtime::Task;
 /// Configures a runtime with I/O.
 ///
 /// [`Runtime::builder`] makes one that has a reactor; `Builder::new` makes one without.
+///
+/// # Examples
+/// ```
+/// let builder = fibra::Builder::new().driver(fibra_io::driver()).workers(1);
+/// assert_eq!(builder.run(|| 42)?, 42);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub type Builder = fibra_runtime::Builder<Runtime>;
 
 /// Runs tasks on workers that wait for I/O in a reactor.
@@ -60,6 +67,15 @@ impl Runtime {
     /// Cancels all tasks and waits until they have ended, at most for `timeout`.
     ///
     /// Returns the started tasks that have not ended. Their workers stay until they do. See [`shutdown`](Runtime::shutdown).
+    ///
+    /// # Examples
+    /// ```
+    /// let runtime = fibra::Runtime::new()?;
+    /// let sleeper = runtime.spawn(|| fibra::sleep(std::time::Duration::from_secs(3600)));
+    /// assert!(runtime.shutdown_timeout(std::time::Duration::from_secs(60)).is_empty());
+    /// assert!(sleeper.join().is_err_and(|error| error.is_cancelled()));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn shutdown_timeout(self, timeout: Duration) -> Vec<Task> {
         self.0.shutdown_timeout(timeout)
     }

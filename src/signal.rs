@@ -137,6 +137,18 @@ impl Signal {
     ///
     /// # Cancellation
     /// A cancellation point. A cancelled wait consumes no delivery.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra::signal::{SIGUSR2, Signal};
+    /// use std::time::{Duration, Instant};
+    /// let signal = Signal::new(SIGUSR2)?;
+    /// assert_eq!(signal.number(), SIGUSR2);
+    /// assert!(!signal.try_recv() && !signal.recv_timeout(Duration::from_millis(1)));
+    /// signal_hook::low_level::raise(SIGUSR2)?;
+    /// assert!(signal.recv_deadline(Instant::now() + Duration::from_secs(60)));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn recv_timeout(&self, timeout: Duration) -> bool {
         self.event().wait_timeout(timeout)
     }

@@ -126,6 +126,21 @@ impl AutoResetEvent {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let event = fibra_sync::AutoResetEvent::new(true);
+    /// assert!(event.try_wait() && !event.try_wait());
+    /// event.set();
+    /// event.reset();
+    /// assert!(!event.wait_timeout(Duration::from_millis(1)));
+    /// event.set();
+    /// assert!(event.wait_deadline(Instant::now()));
+    /// event.set();
+    /// fibra_runtime::block_on(event.wait_async());
+    /// assert!(!event.is_set());
+    /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.wait_to(|| time::deadline(timeout))
     }

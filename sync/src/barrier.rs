@@ -80,11 +80,12 @@ impl Barrier {
     ///
     /// # Examples
     /// ```
-    /// # use std::time::Duration;
+    /// # use std::time::{Duration, Instant};
     /// let barrier = fibra_sync::Barrier::new(2);
     /// assert!(barrier.wait_timeout(Duration::from_millis(1)).is_none(), "no other party came");
+    /// assert!(barrier.wait_deadline(Instant::now()).is_none());
     /// std::thread::scope(|scope| {
-    ///     let other = scope.spawn(|| barrier.wait().is_leader());
+    ///     let other = scope.spawn(|| fibra_runtime::block_on(barrier.wait_async()).is_leader());
     ///     assert_ne!(barrier.wait().is_leader(), other.join().unwrap());
     /// });
     /// ```

@@ -336,6 +336,8 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(receiver.recv_timeout(brief), Err(RecvTimeoutError::Timeout));
     /// sender.send(1).unwrap();
     /// assert_eq!(receiver.recv_deadline(Instant::now() + brief), Ok(1));
+    /// sender.send(2).unwrap();
+    /// assert_eq!(fibra_runtime::block_on(receiver.recv_async()), Ok(2));
     /// ```
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.recv_to(time::deadline(timeout))

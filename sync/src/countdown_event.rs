@@ -152,6 +152,7 @@ impl CountdownEvent {
     /// assert!(!event.wait_timeout(Duration::from_millis(1)));
     /// assert!(event.signal() && event.is_set());
     /// assert!(event.wait_deadline(Instant::now() + Duration::from_secs(60)));
+    /// fibra_runtime::block_on(event.wait_async());
     /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.state.wait_to(|| time::deadline(timeout), &COUNTDOWN_EVENT)

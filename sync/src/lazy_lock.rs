@@ -129,11 +129,12 @@ impl<T, F> LazyLock<T, F> {
     /// # Examples
     /// ```
     /// # use fibra_sync as sync;
-    /// # use std::time::Duration;
+    /// # use std::time::{Duration, Instant};
     /// static ANSWER: sync::LazyLock<u32> = sync::LazyLock::new(|| 6 * 7);
     /// assert_eq!(sync::LazyLock::wait_timeout(&ANSWER, Duration::from_millis(1)), None);
     /// assert_eq!(*ANSWER, 42);
     /// assert_eq!(sync::LazyLock::wait_timeout(&ANSWER, Duration::from_millis(1)), Some(&42));
+    /// assert_eq!(sync::LazyLock::wait_deadline(&ANSWER, Instant::now()), Some(&42));
     /// ```
     #[track_caller]
     pub fn wait_timeout(this: &LazyLock<T, F>, timeout: Duration) -> Option<&T> {

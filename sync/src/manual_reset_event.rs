@@ -90,6 +90,18 @@ impl ManualResetEvent {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let event = fibra_sync::ManualResetEvent::new(false);
+    /// assert!(!event.wait_timeout(Duration::from_millis(1)));
+    /// event.set();
+    /// assert!(event.is_set() && event.wait_deadline(Instant::now()));
+    /// fibra_runtime::block_on(event.wait_async());
+    /// event.reset();
+    /// assert!(!event.is_set());
+    /// ```
     pub fn wait_timeout(&self, timeout: Duration) -> bool {
         self.wait_to(|| time::deadline(timeout))
     }

@@ -176,6 +176,14 @@ impl<T> Sender<T> {
     }
 
     /// Polls whether the receiver is dropped or closed, for hand-written futures.
+    ///
+    /// # Examples
+    /// ```
+    /// let (mut sender, receiver) = fibra_sync::oneshot::channel::<u8>();
+    /// drop(receiver);
+    /// fibra_runtime::block_on(std::future::poll_fn(|cx| sender.poll_closed(cx)));
+    /// assert_eq!(sender.send(1), Err(1));
+    /// ```
     pub fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.half().poll(Side::Sender, cx)
     }

@@ -43,6 +43,17 @@ pub use crate::mutex::ThreadAndTaskId;
 pub type ReentrantMutex<T> = lock_api::ReentrantMutex<RawMutex, ThreadAndTaskId, T>;
 
 /// Gives up one lock of a [`ReentrantMutex`] when dropped.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::{ArcReentrantMutexGuard, MappedReentrantMutexGuard};
+/// use fibra_sync::{ReentrantMutex, ReentrantMutexGuard};
+/// use std::sync::Arc;
+/// let pair = Arc::new(ReentrantMutex::new((1, 2)));
+/// let part: MappedReentrantMutexGuard<'_, i32> = ReentrantMutexGuard::map(pair.lock(), |pair| &pair.1);
+/// let owned: ArcReentrantMutexGuard<(i32, i32)> = pair.lock_arc();
+/// assert_eq!((*part, *owned), (2, (1, 2)));
+/// ```
 pub type ReentrantMutexGuard<'a, T> = lock_api::ReentrantMutexGuard<'a, RawMutex, ThreadAndTaskId, T>;
 
 /// Guards a part of the value of a [`ReentrantMutex`].

@@ -19,6 +19,18 @@ pub use raw::RawRwLock;
 type Untyped<T> = lock_api::RwLock<RawRwLock, T>;
 
 /// Reads the value of an [`RwLock`], and unlocks when dropped.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::{MappedRwLockReadGuard, MappedRwLockWriteGuard};
+/// use fibra_sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+/// let pair = RwLock::new((1, 2));
+/// let mut part: MappedRwLockWriteGuard<'_, i32> = RwLockWriteGuard::map(pair.write(), |pair| &mut pair.1);
+/// *part = 3;
+/// drop(part);
+/// let part: MappedRwLockReadGuard<'_, i32> = RwLockReadGuard::map(pair.read(), |pair| &pair.1);
+/// assert_eq!(*part, 3);
+/// ```
 pub type RwLockReadGuard<'a, T> = lock_api::RwLockReadGuard<'a, RawRwLock, T>;
 /// Writes the value of an [`RwLock`], and unlocks when dropped.
 pub type RwLockWriteGuard<'a, T> = lock_api::RwLockWriteGuard<'a, RawRwLock, T>;
@@ -223,6 +235,18 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for reading beside waiting writers, if no writer holds the lock.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let lock = fibra_sync::RwLock::new(1);
+    /// let brief = Duration::from_millis(1);
+    /// let reader = lock.try_read_until(Instant::now()).unwrap();
+    /// let inner = lock.try_read_recursive().unwrap();
+    /// assert_eq!(*reader, *inner);
+    /// assert!(lock.try_read_recursive_for(brief).is_some());
+    /// assert!(lock.try_read_recursive_until(Instant::now()).is_some());
+    /// ```
     #[inline]
     pub fn try_read_recursive(&self) -> Option<RwLockReadGuard<'_, T>> {
         // SAFETY: nothing is unlocked.
@@ -343,6 +367,19 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for upgradable reading, waiting at most for `timeout`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let lock = fibra_sync::RwLock::new(1);
+    /// let brief = Duration::from_millis(1);
+    /// let reader = lock.try_upgradable_read_for(brief).unwrap();
+    /// assert!(lock.try_upgradable_read_until(Instant::now()).is_none());
+    /// assert!(lock.try_write_for(brief).is_none());
+    /// drop(reader);
+    /// *lock.try_write_until(Instant::now()).unwrap() = 2;
+    /// assert_eq!(*lock.read(), 2);
+    /// ```
     #[inline]
     #[track_caller]
     pub fn try_upgradable_read_for(&self, timeout: Duration) -> Option<RwLockUpgradableReadGuard<'_, T>> {
@@ -397,6 +434,21 @@ impl<T: ?Sized> RwLock<T> {
     }
 
     /// Locks for reading with an owned guard, waiting at most for `timeout`.
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::{Duration, Instant};
+    /// let lock = Arc::new(fibra_sync::RwLock::new(1));
+    /// let brief = Duration::from_millis(1);
+    /// let reader = lock.try_read_arc_for(brief).unwrap();
+    /// assert!(lock.try_write_arc_for(brief).is_none());
+    /// assert!(lock.try_write_arc_until(Instant::now()).is_none());
+    /// let upgradable = lock.try_upgradable_read_arc().unwrap();
+    /// assert!(lock.try_upgradable_read_arc_for(brief).is_none());
+    /// assert!(lock.try_upgradable_read_arc_until(Instant::now()).is_none());
+    /// assert_eq!((*reader, *upgradable), (1, *lock.try_read_arc_until(Instant::now()).unwrap()));
+    /// ```
     #[track_caller]
     pub fn try_read_arc_for(self: &Arc<Self>, timeout: Duration) -> Option<ArcRwLockReadGuard<T>> {
         untyped(self).try_read_arc_for(timeout)

@@ -137,6 +137,17 @@ impl Semaphore {
     /// # Panics
     /// Panics if there would be more than [`MAX_PERMITS`](Semaphore::MAX_PERMITS) free ones. None
     /// is added then.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::{Semaphore, TryAcquireError};
+    /// let semaphore = Semaphore::new(1);
+    /// semaphore.add_permits(2);
+    /// assert_eq!(semaphore.forget_permits(9), 3);
+    /// assert_eq!(semaphore.try_acquire().err(), Some(TryAcquireError::NoPermits));
+    /// semaphore.add_permits(Semaphore::MAX_PERMITS);
+    /// assert!(semaphore.try_acquire_many(2).is_ok());
+    /// ```
     #[track_caller]
     pub fn add_permits(&self, count: usize) {
         let more = |free: usize| free.checked_add(count).filter(|sum| *sum <= Self::MAX_PERMITS);
@@ -190,6 +201,20 @@ impl Semaphore {
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::time::{Duration, Instant};
+    /// let semaphore = fibra_sync::Semaphore::new(2);
+    /// let brief = Duration::from_millis(1);
+    /// let both = semaphore.acquire_many(2);
+    /// assert!(semaphore.acquire_timeout(brief).is_none());
+    /// assert!(semaphore.acquire_many_timeout(2, brief).is_none());
+    /// drop(both);
+    /// let one = semaphore.acquire_deadline(Instant::now()).unwrap();
+    /// assert!(semaphore.acquire_many_deadline(2, Instant::now()).is_none());
+    /// assert_eq!(one.num_permits(), 1);
+    /// ```
     #[track_caller]
     pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         self.enter(count, || time::deadline(timeout)).then(|| SemaphorePermit::new(self, count))
@@ -245,6 +270,17 @@ impl Semaphore {
     /// # Cancellation
     /// Dropped before its end, the future leaves the queue. A permit that it was served meanwhile
     /// goes to the next waiter.
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = fibra_sync::Semaphore::new(3);
+    /// let free = fibra_runtime::block_on(async {
+    ///     let _one = semaphore.acquire_async().await;
+    ///     let _two = semaphore.acquire_many_async(2).await;
+    ///     semaphore.available_permits()
+    /// });
+    /// assert_eq!((free, semaphore.available_permits()), (0, 3));
+    /// ```
     pub async fn acquire_async(&self) -> SemaphorePermit<'_> {
         self.acquire_many_async(1).await
     }

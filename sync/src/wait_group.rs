@@ -136,6 +136,7 @@ impl WaitGroup {
     /// let busy = group.worker();
     /// assert_eq!(group.count(), 1);
     /// drop(busy);
+    /// fibra_runtime::block_on(group.wait_async());
     /// group.wait();
     /// ```
     ///

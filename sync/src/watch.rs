@@ -143,6 +143,14 @@ impl<T> Deref for Ref<'_, T> {
 
 impl<T> Sender<T> {
     /// Makes a channel without a receiver.
+    ///
+    /// # Examples
+    /// ```
+    /// let sender = fibra_sync::watch::Sender::new(1);
+    /// sender.closed();
+    /// assert!(sender.send(2).is_err());
+    /// assert_eq!(*sender.borrow(), 1);
+    /// ```
     pub fn new(value: T) -> Self {
         Sender { shared: Arc::new(Shared { value: RwLock::new(value), versions: Versions::new() }) }
     }
@@ -443,6 +451,8 @@ impl<T> Receiver<T> {
     /// assert_eq!(early, Err(RecvTimeoutError::Timeout));
     /// sender.send(2).unwrap();
     /// assert_eq!(receiver.changed_deadline(Instant::now()), Ok(()));
+    /// sender.send(3).unwrap();
+    /// assert_eq!(fibra_runtime::block_on(receiver.changed_async()), Ok(()));
     /// ```
     pub fn changed_timeout(&mut self, timeout: Duration) -> Result<(), RecvTimeoutError> {
         self.shared.versions.wait_changed(&mut self.seen, time::deadline(timeout))

@@ -22,6 +22,11 @@ use fibra_runtime::{Handle, block_on};
 /// Executor::new().execute(async move { sender.send(42) });
 /// fibra_runtime::yield_now();
 /// assert_eq!(receiver.try_recv(), Ok(42));
+///
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// Executor::on(fibra_runtime::Handle::current()).execute(async move { sender.send(43) });
+/// fibra_runtime::yield_now();
+/// assert_eq!(receiver.try_recv(), Ok(43));
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```

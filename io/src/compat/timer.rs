@@ -23,7 +23,7 @@ use super::clock::{Clock, Due};
 /// # Examples
 /// ```
 /// use std::time::{Duration, Instant};
-/// use fibra_io::compat::Timer;
+/// use fibra_io::compat::{Sleep, Timer};
 /// use hyper::rt::Timer as _;
 ///
 /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
@@ -31,6 +31,9 @@ use super::clock::{Clock, Due};
 /// let begin = Instant::now();
 /// fibra_runtime::block_on(Timer::new().sleep(Duration::from_millis(2)));
 /// assert!(begin.elapsed() >= Duration::from_millis(2));
+/// let mut sleep = Timer::on(fibra_runtime::Handle::current()).sleep_until(begin);
+/// assert!(sleep.as_mut().downcast_mut_pin::<Sleep>().is_some());
+/// fibra_runtime::block_on(sleep);
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```

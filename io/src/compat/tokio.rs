@@ -70,6 +70,14 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
 ///
 /// # Errors
 /// When there is no thread or no descriptor for it. The next call tries again.
+///
+/// # Examples
+/// ```
+/// let tokio = fibra_io::compat::tokio::handle()?;
+/// let answer = fibra_runtime::block_on(tokio.spawn(async { 42 }));
+/// assert_eq!(answer.unwrap(), 42);
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub fn handle() -> io::Result<&'static Handle> {
     static HANDLE: OnceLock<Handle> = OnceLock::new();
     static STARTING: Mutex<()> = Mutex::new(());

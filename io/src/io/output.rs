@@ -185,11 +185,13 @@ impl<S: OutputKind> OutputStream<S> {
     ///
     /// ```
     /// use std::io::Write;
-    /// use fibra_io::io::stdout;
+    /// use fibra_io::io::{StderrLock, StdoutLock, stderr, stdout};
     ///
-    /// let mut held = stdout().lock();
+    /// let mut held: StdoutLock<'_> = stdout().lock();
     /// writeln!(held, "no other task")?;
     /// writeln!(stdout().lock(), "writes in between")?;
+    /// let errors: StderrLock<'_> = stderr().lock();
+    /// assert_eq!(stderr().is_terminal(), fibra_io::io::IsTerminal::is_terminal(&errors));
     /// assert_eq!(stdout().is_terminal(), fibra_io::io::IsTerminal::is_terminal(&held));
     /// # Ok::<(), std::io::Error>(())
     /// ```

@@ -153,6 +153,9 @@ impl Stdin {
     /// let mut line = String::new();
     /// let read = stdin().read_line(&mut line)?;
     /// assert_eq!(read, line.len());
+    /// for line in stdin().lines() {
+    ///     println!("another one: {}", line?);
+    /// }
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn read_line(&self, buf: &mut String) -> io::Result<usize> {

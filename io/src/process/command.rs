@@ -50,7 +50,7 @@ use crate::waiting::convert::forward;
 /// command.env_clear().envs([("WORD", "yes")]).env_remove("HOME");
 /// command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
 /// command.process_group(0).kill_on_drop(true);
-/// assert!(command.status()?.success());
+/// assert!(command.status()?.success() && command.spawn()?.wait()?.success());
 ///
 /// assert_eq!(command.get_program(), "sh");
 /// assert_eq!((command.get_args().len(), command.get_envs().len()), (2, 1));

@@ -125,6 +125,21 @@ impl Builder {
     /// * no reference to a thread-local lives, and no address of one: the compiler may keep such an
     ///   address in a register over any call that it can see through, so thread-locals are reached
     ///   in functions only that do not suspend and are not inlined into ones that do.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+    /// // SAFETY: the task has nothing of its thread when it yields.
+    /// let builder = unsafe { fibra::task::Builder::new().migratable() };
+    /// let task = builder.spawn(|| {
+    ///     fibra::yield_now();
+    ///     42
+    /// });
+    /// assert_eq!(task.join().unwrap(), 42);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub unsafe fn migratable(mut self) -> Self {
         self.nature = Nature::Migratable;
         self

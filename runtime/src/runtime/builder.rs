@@ -58,6 +58,8 @@ const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 ///     .max_blocking_threads(4)
 ///     .blocking_keep_alive(Duration::from_secs(1))
 ///     .thread_name("echo")
+///     .pin_workers(true)
+///     .polling(false)
 ///     .build()?;
 /// let name = runtime.run(|| std::thread::current().name().map(String::from));
 /// assert!(name.unwrap().starts_with("echo-"));
@@ -154,6 +156,15 @@ impl<R: From<Runtime>> Builder<R> {
     /// Sets what the stacks' guards are made of. [`StackGuards::Auto`] unless set.
     ///
     /// It is for tests of the fall-back.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use fibra::{Runtime, StackGuards};
+    /// let runtime = Runtime::builder().workers(1).stack_guards(StackGuards::Protect).build()?;
+    /// assert_eq!(runtime.spawn(|| 42).join().unwrap(), 42);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn stack_guards(mut self, guards: StackGuards) -> Self {
         self.stacks.guards = guards;
         self
@@ -289,7 +300,11 @@ impl<R: From<Runtime>> Builder<R> {
     /// # use std::sync::{Arc, Mutex};
     /// let seen = Arc::new(Mutex::new(String::new()));
     /// let log = Arc::clone(&seen);
-    /// let hook = move |panic: &fibra::TaskPanic<'_>| *log.lock().unwrap() = panic.message().unwrap_or("?").to_owned();
+    /// let hook = move |panic: &fibra::TaskPanic<'_>| {
+    ///     let line = panic.location().map_or(0, |place| place.line());
+    ///     assert!(line > 0 && panic.payload().is::<&str>() && panic.task().name().is_none());
+    ///     *log.lock().unwrap() = panic.message().unwrap_or("?").to_owned();
+    /// };
     /// fibra::Runtime::builder().workers(1).on_task_panic(hook).run(|| {
     ///     assert!(fibra::spawn(|| panic!("out of luck")).join().unwrap_err().is_panic());
     /// })?;
@@ -313,6 +328,21 @@ impl<R: From<Runtime>> Builder<R> {
     ///
     /// # Panics
     /// Panics if `limit` is zero.
+    #[track_caller]
+    pub fn stall_limit(mut self, limit: Duration) -> Self {
+        assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
+        self.threads.watch.limit = Some(limit);
+        self.config.watched = true;
+        self
+    }
+
+    /// Sets what is done at a stall, in place of a line on standard error.
+    ///
+    /// Does nothing without a [`stall_limit`](Builder::stall_limit).
+    ///
+    /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not
+    /// wait for that task, nor for other tasks of that worker. A panic of the hook is reported, and
+    /// the watch goes on.
     ///
     /// # Examples
     /// ```
@@ -330,21 +360,6 @@ impl<R: From<Runtime>> Builder<R> {
     /// assert!(worker == 0 && held >= Duration::from_millis(5) && task.is_finished());
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    #[track_caller]
-    pub fn stall_limit(mut self, limit: Duration) -> Self {
-        assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
-        self.threads.watch.limit = Some(limit);
-        self.config.watched = true;
-        self
-    }
-
-    /// Sets what is done at a stall, in place of a line on standard error.
-    ///
-    /// Does nothing without a [`stall_limit`](Builder::stall_limit).
-    ///
-    /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not
-    /// wait for that task, nor for other tasks of that worker. A panic of the hook is reported, and
-    /// the watch goes on.
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.threads.watch.hook = Some(Arc::new(hook));
         self

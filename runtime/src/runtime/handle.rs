@@ -52,6 +52,7 @@ impl Handle {
     /// # use fibra_runtime as fibra;
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// assert_eq!(fibra::Handle::current().workers(), 1);
+    /// assert_eq!(fibra::Handle::current().stalls(), 0);
     /// assert!(std::thread::spawn(|| fibra::Handle::try_current().is_none()).join().unwrap());
     /// # });
     /// # Ok::<(), std::io::Error>(())

@@ -33,6 +33,7 @@ use crate::tasks::task::Task;
 /// let runtime = fibra::Runtime::builder().workers(2).build()?;
 /// let words = ["blocking", "code"];
 /// assert_eq!(runtime.run(|| words.len()), 2);
+/// assert_eq!((runtime.handle().workers(), runtime.stalls()), (2, 0));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Runtime {

@@ -22,6 +22,9 @@ use crate::base::payload::drop_payload;
 /// assert!(failed.is_panic() && !failed.is_cancelled() && !failed.is_not_started());
 /// assert!(failed.io_error().is_none());
 /// assert_eq!(failed.into_panic().downcast_ref(), Some(&"no luck"));
+/// let idle = fibra::spawn(fibra::task::park);
+/// idle.cancel();
+/// assert!(idle.join().unwrap_err().try_into_panic().unwrap_err().is_cancelled());
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```

@@ -68,6 +68,15 @@ impl<T> Receiver<T> {
     /// A cancellation point. A message that comes together with the cancel is received. So is a
     /// message that the send arm of a [`select!`](crate::select) is about to make for this
     /// receiver.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::unbounded();
+    /// sender.send(1).unwrap();
+    /// drop(sender);
+    /// assert_eq!(receiver.recv(), Ok(1));
+    /// assert!(receiver.recv().is_err());
+    /// ```
     #[inline(always)]
     pub fn recv(&self) -> Result<T, RecvError> {
         wait::checkpoint();

@@ -170,6 +170,21 @@ impl<'a> Select<'a> {
     ///
     /// # Cancellation
     /// A cancellation point, like [`select`](Select::select).
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, Select};
+    /// use std::time::{Duration, Instant};
+    /// let (sender, receiver) = channel::unbounded();
+    /// let mut select = Select::new();
+    /// let index = select.recv(&receiver);
+    /// let brief = Duration::from_millis(1);
+    /// assert!(select.select_timeout(brief).is_err() && select.ready_timeout(brief).is_err());
+    /// sender.send(1).unwrap();
+    /// assert_eq!(select.ready_deadline(Instant::now()), Ok(index));
+    /// let operation = select.select_deadline(Instant::now()).unwrap();
+    /// assert_eq!(operation.recv(&receiver), Ok(1));
+    /// ```
     pub fn select_timeout(&mut self, timeout: Duration) -> Result<SelectedOperation<'a>, SelectTimeoutError> {
         self.selected(Limit::after(timeout)).ok_or(SelectTimeoutError)
     }
@@ -334,6 +349,16 @@ impl SelectedOperation<'_> {
     ///
     /// # Panics
     /// Panics if this is not an operation that was added for `sender` or a clone of it.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::channel::{self, Select};
+    /// let (sender, receiver) = channel::bounded(1);
+    /// let mut select = Select::new();
+    /// select.send(&sender);
+    /// select.select().send(&sender, "sent").unwrap();
+    /// assert_eq!(receiver.try_recv(), Ok("sent"));
+    /// ```
     #[track_caller]
     pub fn send<T>(mut self, sender: &Sender<T>, message: T) -> Result<(), SendError<T>> {
         let arm = self.completed(sender.target());

@@ -19,6 +19,14 @@ use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait::{self, Looks, Until, WaitDescription};
 
 /// Locks without protecting a value: the lock under an [`RwLock`](crate::RwLock).
+///
+/// # Examples
+/// ```
+/// use fibra_sync::RawRwLock;
+/// use fibra_sync::lock_api::RwLock;
+/// let lock = RwLock::from_raw(RawRwLock::writer_first(), 1);
+/// assert_eq!(*lock.read(), 1);
+/// ```
 pub struct RawRwLock {
     state: State,
     /// The number of the task or thread that took the lock as the writer or the upgradable reader, 0 if there is none.

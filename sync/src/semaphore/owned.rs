@@ -25,6 +25,23 @@ impl Semaphore {
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::time::{Duration, Instant};
+    /// let semaphore = Arc::new(fibra_sync::Semaphore::new(2));
+    /// let share = || Arc::clone(&semaphore);
+    /// let both = share().acquire_many_owned(2);
+    /// assert!(share().try_acquire_owned().is_err() && share().try_acquire_many_owned(2).is_err());
+    /// assert!(share().acquire_many_owned_timeout(2, Duration::from_millis(1)).is_none());
+    /// assert!(share().acquire_owned_deadline(Instant::now()).is_none());
+    /// assert!(share().acquire_many_owned_deadline(2, Instant::now()).is_none());
+    /// drop(both);
+    /// let one = fibra_runtime::block_on(share().acquire_owned_async());
+    /// let other = fibra_runtime::block_on(share().acquire_many_owned_async(1));
+    /// assert_eq!((one.num_permits(), other.num_permits()), (1, 1));
+    /// ```
     #[track_caller]
     pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
         self.enter(count, || None);

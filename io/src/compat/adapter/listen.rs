@@ -51,6 +51,23 @@ impl<L: Listener> Async<L> {
     ///
     /// # Errors
     /// As [`accept`](Async::accept).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use fibra_io::compat::Async;
+    /// use fibra_io::net::{TcpListener, TcpStream};
+    ///
+    /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+    /// # runtime.run(|| -> std::io::Result<()> {
+    /// let mut listener = Async::new(TcpListener::bind("127.0.0.1:0")?);
+    /// let client = TcpStream::connect(listener.get_ref().local_addr()?)?;
+    /// let (_server, from) = fibra_runtime::block_on(poll_fn(|cx| listener.poll_accept(cx)))?;
+    /// assert_eq!(from, client.local_addr()?);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Accepted<L>>> {
         self.polled().accept(context)
     }

@@ -99,6 +99,24 @@ impl<S: Datagram> Async<S> {
     ///
     /// # Errors
     /// As [`recv`](Async::recv).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use fibra_io::compat::Async;
+    /// use fibra_io::net::UnixDatagram;
+    ///
+    /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+    /// # runtime.run(|| -> std::io::Result<()> {
+    /// let (here, there) = UnixDatagram::pair()?;
+    /// let (mut here, mut there) = (Async::new(here), Async::new(there));
+    /// let mut buf = [0; 16];
+    /// let sent = fibra_runtime::block_on(poll_fn(|cx| here.poll_send(cx, b"hello")))?;
+    /// assert_eq!(fibra_runtime::block_on(poll_fn(|cx| there.poll_recv(cx, &mut buf)))?, sent);
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn poll_recv(&mut self, context: &mut Context<'_>, buf: &mut [u8]) -> Poll<io::Result<usize>> {
         self.polled().recv(context, buf)
     }
@@ -107,6 +125,26 @@ impl<S: Datagram> Async<S> {
     ///
     /// # Errors
     /// As [`recv_from`](Async::recv_from).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::future::poll_fn;
+    /// use fibra_io::compat::Async;
+    /// use fibra_io::net::UdpSocket;
+    ///
+    /// # let runtime = fibra_runtime::Runtime::builder().driver(fibra_io::driver()).workers(1).build()?;
+    /// # runtime.run(|| -> std::io::Result<()> {
+    /// let mut server = Async::new(UdpSocket::bind("127.0.0.1:0")?);
+    /// let mut client = Async::new(UdpSocket::bind("127.0.0.1:0")?);
+    /// let address = server.get_ref().local_addr()?;
+    /// let mut buf = [0; 16];
+    /// fibra_runtime::block_on(poll_fn(|cx| client.poll_send_to(cx, b"ping", &address)))?;
+    /// let (len, from) = fibra_runtime::block_on(poll_fn(|cx| server.poll_recv_from(cx, &mut buf)))?;
+    /// assert_eq!((&buf[..len], from), (&b"ping"[..], client.into_inner().local_addr()?));
+    /// # Ok(())
+    /// # })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn poll_recv_from(
         &mut self,
         context: &mut Context<'_>,

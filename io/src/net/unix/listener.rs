@@ -42,12 +42,12 @@ use crate::net::options::{incoming, listener_methods};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
-/// A path, time limits, handles, and streams:
+/// A path, time limits and handles:
 ///
 /// ```
-/// use std::io::{ErrorKind, Write};
-/// use std::time::{Duration, Instant};
-/// use fibra_io::net::{Shutdown, UnixListener, UnixStream};
+/// use std::io::ErrorKind;
+/// use std::time::Instant;
+/// use fibra_io::net::{UnixListener, UnixStream};
 ///
 /// let path = std::env::temp_dir().join(format!("fibra-listener-{}", std::process::id()));
 /// let listener = UnixListener::bind(&path)?;
@@ -63,15 +63,7 @@ use crate::net::options::{incoming, listener_methods};
 /// let client = UnixStream::connect(&path)?;
 /// let server = listener.incoming().next().unwrap()?;
 /// assert_eq!(server.local_addr()?.as_pathname(), Some(&*path));
-/// (&server).write_all(b"hello")?;
-/// assert_eq!(client.peek(&mut [0; 5])?, 5);
-/// client.shutdown(Shutdown::Both)?;
-/// assert!((&client).write(b"more").is_err() && listener.take_error()?.is_none());
-///
-/// let limit = Instant::now() + Duration::from_secs(5);
-/// let by_path = UnixStream::connect_deadline(&path, limit)?;
-/// let by_address = UnixStream::connect_addr_deadline(&listener.local_addr()?, limit)?;
-/// assert_eq!(by_path.peer_addr()?.as_pathname(), by_address.peer_addr()?.as_pathname());
+/// assert!(client.peer_addr()?.as_pathname().is_some() && listener.take_error()?.is_none());
 /// # std::fs::remove_file(&path)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```

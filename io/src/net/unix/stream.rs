@@ -91,6 +91,32 @@ impl UnixStream {
     ///
     /// `ConnectionRefused` if no listener is there any more, `InvalidInput` if the path is too long for an
     /// address, and what `connect(2)` says.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::Write;
+    /// use std::time::{Duration, Instant};
+    /// use fibra_io::net::{Shutdown, UnixListener, UnixStream};
+    ///
+    /// let path = std::env::temp_dir().join(format!("fibra-stream-{}", std::process::id()));
+    /// let listener = UnixListener::bind(&path)?;
+    /// let address = listener.local_addr()?;
+    /// let limit = Instant::now() + Duration::from_secs(5);
+    /// for mut client in [
+    ///     UnixStream::connect(&path)?,
+    ///     UnixStream::connect_addr(&address)?,
+    ///     UnixStream::connect_deadline(&path, limit)?,
+    ///     UnixStream::connect_addr_deadline(&address, limit)?,
+    /// ] {
+    ///     assert_eq!(client.peer_addr()?.as_pathname(), Some(&*path));
+    ///     assert!(client.local_addr()?.is_unnamed());
+    ///     client.shutdown(Shutdown::Write)?;
+    ///     assert!(client.write(b"more").is_err());
+    /// }
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn connect<P: AsRef<Path>>(path: P) -> io::Result<UnixStream> {
         UnixStream::connect_addr(&SocketAddr::from_pathname(path)?)
     }
