@@ -99,7 +99,7 @@ pub use crate::api::yield_now::{unconstrained, yield_now};
 #[doc(hidden)]
 pub use crate::blocking::unblock::heed_end;
 #[doc(hidden)]
-pub use crate::runtime::spawn_on::spawn_servant;
+pub use crate::runtime::spawn_on::spawn_internal;
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
 pub use crate::tasks::join_error::JoinError;

@@ -99,6 +99,8 @@ mod api {
 mod any_models;
 #[path = "loom/biased_models.rs"]
 mod biased_models;
+#[path = "loom/cancel_flags_models.rs"]
+mod cancel_flags_models;
 #[path = "loom/home_models.rs"]
 mod home_models;
 #[path = "loom/idle_models.rs"]
@@ -109,8 +111,6 @@ mod inbox_models;
 mod join_models;
 #[path = "loom/lock_models.rs"]
 mod lock_models;
-#[path = "loom/marks_models.rs"]
-mod marks_models;
 #[path = "loom/park_models.rs"]
 mod park_models;
 #[path = "loom/polled_models.rs"]

@@ -14,7 +14,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use fibra_runtime::clock;
-use fibra_runtime::task::{self, spawn_servant};
+use fibra_runtime::task::{self, spawn_internal};
 use fibra_runtime::{Handle, Task, wait};
 
 /// See the [module](self).
@@ -71,7 +71,7 @@ impl Clock {
 
     fn keeper(self: &Arc<Self>) -> Task {
         let clock = Arc::downgrade(self);
-        spawn_servant(&self.runtime, move || keep(&clock)).task().clone()
+        spawn_internal(&self.runtime, move || keep(&clock)).task().clone()
     }
 
     /// Wakes all that are due, and returns the next time.

@@ -44,8 +44,8 @@ pub(crate) const RECHECK: Duration = Duration::from_millis(250);
 const MISLED: u32 = 2;
 
 /// The first pause of a misled caller, and how often it is doubled.
-const STAND_OFF: Duration = Duration::from_millis(1);
-const STAND_OFF_DOUBLINGS: u32 = 5;
+const BACK_OFF: Duration = Duration::from_millis(1);
+const BACK_OFF_DOUBLINGS: u32 = 5;
 
 impl<S: AsFd> Descriptor<S> {
     /// Runs `call` until it does not say `WouldBlock`, and waits in between; at most for `timeout`,
@@ -150,7 +150,7 @@ impl<S: AsFd> Descriptor<S> {
                 return self.wait_for_edge(direction, reliance, deadline);
             }
         }
-        if misled >= MISLED && !stand_off(misled - MISLED, deadline) {
+        if misled >= MISLED && !back_off(misled - MISLED, deadline) {
             return Ok(false);
         }
         self.rechecking(direction, deadline, |until| match in_task {
@@ -236,9 +236,9 @@ fn outcome_of(why: Waking) -> io::Result<bool> {
 }
 
 /// Rests before the next poll, longer each time. False once the deadline has passed.
-fn stand_off(times: u32, deadline: Option<Instant>) -> bool {
+fn back_off(times: u32, deadline: Option<Instant>) -> bool {
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(clock::now()));
-    pause(left.min(STAND_OFF * (1 << times.min(STAND_OFF_DOUBLINGS))));
+    pause(left.min(BACK_OFF * (1 << times.min(BACK_OFF_DOUBLINGS))));
     !left.is_zero()
 }
 

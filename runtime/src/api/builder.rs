@@ -263,7 +263,7 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.nature = Nature::Servant;
+        self.nature = Nature::Internal;
         self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject(task)))
     }
 

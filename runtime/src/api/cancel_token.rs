@@ -278,7 +278,7 @@ impl CancelToken {
     fn register(&self, task: Task) -> Registration<'_> {
         let mut state = self.0.lock();
         if self.is_cancelled() {
-            task.header().marks.set_fired();
+            task.header().cancel_flags.set_fired();
         }
         let place = state.scopes.insert(task.clone());
         Registration { token: &self.0, task, place }
@@ -360,7 +360,7 @@ impl Drop for Registration<'_> {
     fn drop(&mut self) {
         let entry = self.token.lock().scopes.remove(self.place);
         drop(entry);
-        if self.task.header().marks.any() {
+        if self.task.header().cancel_flags.any() {
             self.task.header().forget_token();
         }
     }

@@ -61,7 +61,7 @@ impl<F, T> Forked<'_, F, T> {
     /// Returns true once a worker has begun it.
     #[inline]
     pub(crate) fn is_begun(&self) -> bool {
-        self.child.as_ref().is_some_and(|child| child.task().as_ref().header().marks.is_begun())
+        self.child.as_ref().is_some_and(|child| child.task().as_ref().header().cancel_flags.is_begun())
     }
 
     /// Takes the closure back, if no worker has begun it.

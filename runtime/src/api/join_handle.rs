@@ -317,7 +317,7 @@ impl<T> Drop for JoinHandle<T> {
         let _waker = join.withdraw_waker();
         // A call without a taker need not begin.
         if task.header().nature == Nature::Call {
-            task.header().marks.set_cancelled();
+            task.header().cancel_flags.set_cancelled();
         }
         if join.detach() == Detaching::Done {
             // SAFETY: the task is done and its result was not taken, so it is the handle's.

@@ -133,7 +133,7 @@ impl PieceSize {
     fn give_way(&mut self) {
         if self.is_over() {
             // A tick of the worker counts switches, and this slice stands for many of them.
-            current::with_worker(|worker| worker.hasten_turn());
+            current::with_worker(|worker| worker.hasten_tick());
             yield_now();
             self.at = clock::machine();
             self.slice_began = self.at;

@@ -183,10 +183,10 @@ impl Child<'_> {
             return Some(Lost::Panicked);
         }
         let header = self.entry.get()?.0.header();
-        if header.marks.is_asked() {
+        if header.cancel_flags.is_asked() {
             return None;
         }
-        if error.is_not_started() && !header.marks.is_cancelled() {
+        if error.is_not_started() && !header.cancel_flags.is_cancelled() {
             return Some(Lost::NotStarted(error.to_string()));
         }
         let ends = || current::runtime().is_some_and(|runtime| runtime.is_ending());
@@ -204,7 +204,7 @@ impl TaskHooks for Child<'_> {
         let (key, is_cancelled) = self.children.enter(task);
         self.entry.set(Some((task, key)));
         if is_cancelled {
-            task.header().marks.set_cancelled();
+            task.header().cancel_flags.set_cancelled();
         }
     }
 

@@ -29,7 +29,7 @@ use crate::tasks::task::{self, Task};
 pub fn yield_now() {
     let Some(task) = context::task() else { return std::thread::yield_now() };
     let header = task.header();
-    if header.marks.any() || !header.bounds.get().is_null() {
+    if header.cancel_flags.any() || !header.bounds.get().is_null() {
         cancel_points::cancellation_point();
     }
     forbid::check(header);

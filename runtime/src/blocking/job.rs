@@ -50,11 +50,11 @@ impl Queued {
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.0.header().marks.is_cancelled()
+        self.0.header().cancel_flags.is_cancelled()
     }
 
     pub(super) fn cancel(&self) {
-        self.0.header().marks.set_cancelled();
+        self.0.header().cancel_flags.set_cancelled();
     }
 
     /// Runs the task in this thread.

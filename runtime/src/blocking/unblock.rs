@@ -196,7 +196,7 @@ pub fn heed_end() {
     let Some(me) = context::task() else { return };
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());
     if is_ending && !me.header().is_sheltered() {
-        me.overtake();
+        me.cancel_for_shutdown();
         cancel_points::cancellation_point();
     }
 }

@@ -44,7 +44,7 @@ impl Builder {
 /// more than their spawner. The limit of tasks does not count it: its waiters may be all that the
 /// limit allows.
 #[doc(hidden)]
-pub fn spawn_servant<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
+pub fn spawn_internal<F, T>(handle: &Handle, f: F) -> JoinHandle<T>
 where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,

@@ -19,7 +19,7 @@ use crate::scheduler::queue;
 use crate::scheduler::queue::{Shared, Thief};
 use crate::scheduler::registry::Registry;
 use crate::scheduler::run_watch::Run;
-use crate::tasks::header::{Home, TaskRef};
+use crate::tasks::header::{HomeWorker, TaskRef};
 
 pub(crate) struct Block {
     pub(crate) index: usize,
@@ -62,7 +62,7 @@ impl Block {
     }
 
     /// Returns the block as its tasks point to it.
-    pub(crate) fn as_home(self: &Arc<Self>) -> *const Home {
+    pub(crate) fn as_home(self: &Arc<Self>) -> *const HomeWorker {
         Arc::as_ptr(self).cast()
     }
 
@@ -83,7 +83,7 @@ impl Block {
 
     /// Hands a task that the caller was told to queue to its home worker.
     #[inline(never)]
-    pub(crate) fn deliver(home: *const Home, task: TaskRef) {
+    pub(crate) fn deliver(home: *const HomeWorker, task: TaskRef) {
         // SAFETY: the task is asleep and bound to that worker, or is about to leave its stack
         // there. No worker ends before its tasks. So the block is alive until the push, and by this
         // count after it.
@@ -95,7 +95,7 @@ impl Block {
     /// Sends a task to its home worker, which checks its cancel flags.
     ///
     /// The caller has noted the task (`home_worker.rs`).
-    pub(crate) fn send_cancelled(home: *const Home, task: TaskRef) {
+    pub(crate) fn send_cancelled(home: *const HomeWorker, task: TaskRef) {
         // SAFETY: the task had not ended when it was noted, and at its end its worker waits for
         // noted tasks to arrive. So the block is alive until the push, and by this count after it.
         let block = unsafe { counted(home) };
@@ -137,7 +137,7 @@ impl Block {
 
 /// # Safety
 /// The pointer is of [`Block::as_home`], and the block is alive.
-unsafe fn counted(home: *const Home) -> Arc<Block> {
+unsafe fn counted(home: *const HomeWorker) -> Arc<Block> {
     let block = home.cast::<Block>();
     // SAFETY: by this function's contract; blocks live in an `Arc`.
     unsafe {

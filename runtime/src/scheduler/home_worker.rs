@@ -36,12 +36,12 @@ use std::thread;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
 use crate::scheduler::worker::Worker;
-use crate::tasks::header::{Home, Nature, TaskRef};
+use crate::tasks::header::{HomeWorker, Nature, TaskRef};
 use crate::waiter::word::{Fallen, Woke};
 
 impl Worker {
     #[inline(always)]
-    pub(crate) fn is_home_of(&self, home: *const Home) -> bool {
+    pub(crate) fn is_home_of(&self, home: *const HomeWorker) -> bool {
         ptr::eq(self.block.as_home(), home)
     }
 
@@ -79,7 +79,7 @@ impl Worker {
                 return self.make_ready(task);
             }
         }
-        if header.marks.any() {
+        if header.cancel_flags.any() {
             cold_path();
             self.check_cancel_flags(task);
         }
@@ -101,7 +101,7 @@ impl Worker {
     pub(super) fn check_cancelled(&self) {
         for task in self.block.cancelled.take() {
             // Before the check: a canceller that sets a flag from now on sends the task anew.
-            task.header().marks.take_note();
+            task.header().cancel_flags.take_note();
             self.check_cancel_flags(task);
         }
     }
@@ -111,7 +111,7 @@ impl Worker {
     /// Waits a few instructions for a canceller that is about to send the task.
     pub(super) fn end_cancels(&self, task: TaskRef) {
         let header = task.header();
-        if header.waiter.word.is_at_home() && header.marks.end() {
+        if header.waiter.word.is_at_home() && header.cancel_flags.end() {
             self.await_canceller(task);
         }
     }
@@ -120,7 +120,7 @@ impl Worker {
     fn await_canceller(&self, task: TaskRef) {
         loop {
             self.check_cancelled();
-            if !task.header().marks.is_noted() {
+            if !task.header().cancel_flags.is_noted() {
                 return;
             }
             thread::yield_now();
@@ -139,7 +139,7 @@ pub(super) fn check_at_home(task: TaskRef) {
         }
         here
     });
-    if here != Some(true) && task.header().marks.note() {
+    if here != Some(true) && task.header().cancel_flags.note() {
         Block::send_cancelled(home, task);
     }
 }

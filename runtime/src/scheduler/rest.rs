@@ -194,7 +194,7 @@ impl Worker {
             self.told.set(true);
             let tasks = self.block.registry.tasks();
             let left = tasks.iter().filter(|task| !task.header().is_sheltered());
-            left.for_each(|task| task.as_ref().overtake());
+            left.for_each(|task| task.as_ref().cancel_for_shutdown());
         }
     }
 

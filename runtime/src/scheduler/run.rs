@@ -11,7 +11,7 @@ use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;
 use crate::scheduler::current;
 use crate::scheduler::panics;
-use crate::scheduler::tuning::{STARTS, TURN};
+use crate::scheduler::tuning::{STARTS, TICK_PICKS};
 use crate::scheduler::worker::{Round, Side, Worker};
 use crate::tasks::header::TaskRef;
 
@@ -40,9 +40,9 @@ impl Worker {
     fn next(&self) -> Option<TaskRef> {
         let picks = self.picks.get().wrapping_add(1);
         self.picks.set(picks);
-        if picks == self.next_turn.get() {
+        if picks == self.next_tick.get() {
             cold_path();
-            self.next_turn.set(picks.wrapping_add(TURN));
+            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
             self.turn();
         }
         if !self.block.inbox.is_empty() {

@@ -91,13 +91,14 @@ impl Worker {
     /// Returns true if the task is not to enter its body.
     fn is_unwanted(&self, task: TaskRef) -> bool {
         let header = task.header();
-        (header.marks.is_cancelled() && !header.runs_in_any_case()) || self.is_overtaken(task)
+        (header.cancel_flags.is_cancelled() && !header.runs_in_any_case())
+            || self.is_cancelled_for_shutdown(task)
     }
 
     /// Returns true if the end of the runtime came before the task's start.
     ///
     /// Sheltered tasks start anyway.
-    fn is_overtaken(&self, task: TaskRef) -> bool {
+    fn is_cancelled_for_shutdown(&self, task: TaskRef) -> bool {
         self.shared.is_ending() && !task.header().is_sheltered()
     }
 
@@ -277,7 +278,7 @@ impl Worker {
                 self.shortage.set(Some(clock::now()));
                 self.local.push(task);
             }
-            Err(error) if self.is_overtaken(task) || self.waited_enough() => {
+            Err(error) if self.is_cancelled_for_shutdown(task) || self.waited_enough() => {
                 self.unstarve();
                 self.end_unrun(task, error);
             }
@@ -316,7 +317,7 @@ impl Worker {
                 task.header().on_reserve.set(true);
                 if is_forked {
                     self.bind_in_turn(task, stack);
-                } else if self.is_overtaken(task) {
+                } else if self.is_cancelled_for_shutdown(task) {
                     self.bind(task, stack, never_entered);
                 } else {
                     self.bind(task, stack, never_started);
@@ -343,14 +344,14 @@ impl Worker {
 #[inline]
 fn is_taken_back(task: TaskRef) -> bool {
     let header = task.header();
-    header.nature == Nature::Forked && header.marks.is_begun()
+    header.nature == Nature::Forked && header.cancel_flags.is_begun()
 }
 
 /// Claims an unstarted task for its start. Returns false if its owner has taken it back.
 #[inline]
 fn claims(task: TaskRef) -> bool {
     let header = task.header();
-    header.nature != Nature::Forked || header.marks.begin()
+    header.nature != Nature::Forked || header.cancel_flags.begin()
 }
 
 /// Runs the first frame of a task.
@@ -373,7 +374,7 @@ fn body_in_turn(task: NonNull<()>) {
 fn never_entered(task: NonNull<()>) {
     let task = TaskRef::of_argument(task);
     // Perhaps by the end of the runtime, which its worker noticed before it took the task.
-    task.header().marks.set_overtaken();
+    task.header().cancel_flags.set_cancelled_for_shutdown();
     let error = JoinError::cancelled(&Task::counted(task));
     // SAFETY: as in `body`.
     unsafe { (task.header().vtable.discard)(task, error) };

@@ -9,7 +9,7 @@ use std::time::Duration;
 ///
 /// A tick checks all that is not a local queue: other threads' spawns, the driver, the timers. So
 /// tasks that are always ready starve none of them.
-pub(crate) const TURN: u32 = 128;
+pub(crate) const TICK_PICKS: u32 = 128;
 
 /// While tasks wait that the driver or a timer woke, one pick in so many starts a task.
 pub(crate) const STARTS: u32 = 8;

@@ -24,19 +24,19 @@ impl TaskRef {
 
     /// Ends the task's sleep for a token that was fired, if a token may end it.
     pub(crate) fn fire(self) {
-        self.header().marks.set_fired();
+        self.header().cancel_flags.set_fired();
         self.rouse();
     }
 
     /// Marks the task as cancelled and ends its sleep, if it is in one that a cancel may end.
     pub(crate) fn cancel(self) {
-        self.header().marks.set_cancelled();
+        self.header().cancel_flags.set_cancelled();
         self.rouse();
     }
 
     /// Marks the task as cancelled by the end of its runtime, and ends its sleep if a cancel may.
-    pub(crate) fn overtake(self) {
-        self.header().marks.set_overtaken();
+    pub(crate) fn cancel_for_shutdown(self) {
+        self.header().cancel_flags.set_cancelled_for_shutdown();
         self.rouse();
     }
 

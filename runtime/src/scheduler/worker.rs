@@ -113,7 +113,7 @@ pub(crate) struct Worker {
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
     /// The pick at which the next tick is due.
-    pub(super) next_turn: Cell<u32>,
+    pub(super) next_tick: Cell<u32>,
     /// Forked tasks that were taken back since the stealable queue was last searched for them.
     pub(super) taken_back: Cell<usize>,
     pub(super) round: Cell<Round>,
@@ -166,7 +166,7 @@ impl Worker {
             watched: shared.config.watched,
             budget: Cell::new(0),
             picks: Cell::new(0),
-            next_turn: Cell::new(tuning::TURN),
+            next_tick: Cell::new(tuning::TICK_PICKS),
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
             ids: Cell::new((0, 0)),
@@ -222,8 +222,8 @@ impl Worker {
     }
 
     /// Makes the next pick run the tick: the running task has held the worker for long.
-    pub(crate) fn hasten_turn(&self) {
-        self.next_turn.set(self.picks.get().wrapping_add(1));
+    pub(crate) fn hasten_tick(&self) {
+        self.next_tick.set(self.picks.get().wrapping_add(1));
     }
 
     /// Counts the picks since the last call, at each tick and rest: a pick has no instruction to spare.

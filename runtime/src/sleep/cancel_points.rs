@@ -61,8 +61,8 @@ pub(crate) fn end_with_others(why: &'static str) -> ! {
 /// it.
 pub(crate) fn mark_with_others(task: TaskRef) {
     match current::runtime().is_some_and(|runtime| runtime.is_ending()) {
-        true => task.header().marks.set_overtaken(),
-        false => task.header().marks.set_cancelled(),
+        true => task.header().cancel_flags.set_cancelled_for_shutdown(),
+        false => task.header().cancel_flags.set_cancelled(),
     }
 }
 

@@ -70,7 +70,7 @@ pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wak
 }
 
 /// Tells when a cancel that no shield keeps away ends a sleep.
-trait Heed {
+trait CancelPolicy {
     const IS_SHIELDED: bool;
     /// Also in a panic, and at the end of the task.
     const ALWAYS: bool = false;
@@ -80,15 +80,15 @@ struct Never;
 struct WhileWhole;
 struct Always;
 
-impl Heed for Never {
+impl CancelPolicy for Never {
     const IS_SHIELDED: bool = true;
 }
 
-impl Heed for WhileWhole {
+impl CancelPolicy for WhileWhole {
     const IS_SHIELDED: bool = false;
 }
 
-impl Heed for Always {
+impl CancelPolicy for Always {
     const IS_SHIELDED: bool = false;
     const ALWAYS: bool = true;
 }
@@ -98,7 +98,7 @@ impl Heed for Always {
 /// A return that is open over a switch is mispredicted when another task returns in between, which
 /// costs more than the rest of the sleep.
 #[inline(always)]
-fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+fn sleep_as<H: CancelPolicy>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task_with(Worker::has_peers) {
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
             let may_spin = has_peers && how.may_spin();
@@ -117,7 +117,9 @@ fn sleep_as<H: Heed>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
 #[inline(always)]
 pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) -> Option<Waking> {
     match current::task_with(|worker| wakes(worker.driver_id())) {
-        Some((task, true)) if is_usual(task.header()) && (CAN_UNWIND || !task.header().marks.any()) => {
+        Some((task, true))
+            if is_usual(task.header()) && (CAN_UNWIND || !task.header().cancel_flags.any()) =>
+        {
             Some(sleep_in(task, how, None, None, Heeded::Open, false))
         }
         _ => None,
@@ -131,7 +133,7 @@ fn is_usual(header: &Header) -> bool {
 }
 
 #[inline(never)]
-fn sleep_unusual<H: Heed>(
+fn sleep_unusual<H: CancelPolicy>(
     task: Option<RunningTask>,
     how: &impl WaitStrategy,
     deadline: Option<Instant>,

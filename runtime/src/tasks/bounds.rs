@@ -62,7 +62,7 @@ pub(crate) enum Target<'a> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Look {
     /// At flags only.
-    Marks,
+    Flags,
     /// Also at the clock.
     Clock,
 }

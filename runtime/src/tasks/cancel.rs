@@ -46,7 +46,7 @@ impl Cancelled {
 ///
 /// A deadline counts as able to, since only the clock tells.
 pub(crate) fn may_end(header: &Header) -> bool {
-    header.marks.any() || !header.bounds.get().is_null()
+    header.cancel_flags.any() || !header.bounds.get().is_null()
 }
 
 /// Returns true where a cancellation may unwind the current task, whose header this is.

@@ -39,11 +39,11 @@ const ENDED: u8 = 1 << 5;
 const BEGUN: u8 = 1 << 6;
 
 /// Holds the cancel flags of one task.
-pub(crate) struct Marks(AtomicU8);
+pub(crate) struct CancelFlags(AtomicU8);
 
-impl Marks {
+impl CancelFlags {
     pub(crate) const fn new() -> Self {
-        Marks(AtomicU8::new(0))
+        CancelFlags(AtomicU8::new(0))
     }
 
     /// Returns true if the task itself was cancelled.
@@ -81,7 +81,7 @@ impl Marks {
     }
 
     /// Marks the task as cancelled by the end of the runtime.
-    pub(crate) fn set_overtaken(&self) {
+    pub(crate) fn set_cancelled_for_shutdown(&self) {
         // SeqCst: as above.
         self.0.fetch_or(CANCELLED, Ordering::SeqCst);
     }

@@ -65,14 +65,14 @@ impl Header {
     /// Returns true where destructors at the end of a cancelled task are to fail instead of
     /// waiting.
     pub(crate) fn is_cancelled_at_end(&self) -> bool {
-        self.marks.is_cancelled() && self.is_at_end()
+        self.cancel_flags.is_cancelled() && self.is_at_end()
     }
 
     /// Returns true if a cancel flag ends the present sleep.
     ///
     /// `at_end` tells how that sleep has begun.
     pub(crate) fn is_marked(&self, at_end: bool) -> bool {
-        self.hit(Look::Marks).is_some() || (at_end && self.is_cancelled_at_end())
+        self.hit(Look::Flags).is_some() || (at_end && self.is_cancelled_at_end())
     }
 
     /// Returns the outermost target that was hit and is not behind a shield.
@@ -88,7 +88,7 @@ impl Header {
                 target = Some(Target::Bound(bound));
             }
         }
-        if self.marks.is_cancelled() { Some(Target::Task) } else { target }
+        if self.cancel_flags.is_cancelled() { Some(Target::Task) } else { target }
     }
 
     /// Returns true if the running code was unwound by a bound or cancel that still surrounds it.
@@ -98,10 +98,10 @@ impl Header {
 
     /// Clears FIRED after a token's scope, unless another fired token is around.
     pub(crate) fn forget_token(&self) {
-        self.marks.clear_fired();
+        self.cancel_flags.clear_fired();
         // Flags alone hit only tokens.
-        if self.around().any(|bound| bound.is_hit(Look::Marks)) {
-            self.marks.set_fired();
+        if self.around().any(|bound| bound.is_hit(Look::Flags)) {
+            self.cancel_flags.set_fired();
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | field | may be touched by |
 //! | --- | --- |
-//! | `waiter.word`, `join`, `park`, `marks`, `refs` | any thread, by their own rules |
+//! | `waiter.word`, `join`, `park`, `cancel_flags`, `refs` | any thread, by their own rules |
 //! | `next` | the party that queues the task, then the queue, then the taker: exactly one at a time; the task itself as it goes to sleep |
 //! | `home` | written at the first run (migratable task: at each run); read by the party told to queue the task, and, for a task known to stay, by its wakers and cancellers |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
@@ -22,7 +22,7 @@ use crate::coroutine::stop::Stop;
 use crate::coroutine::switch::Coroutine;
 use crate::stack::handle::Stack;
 use crate::tasks::bounds::Bound;
-use crate::tasks::cancel_flags::Marks;
+use crate::tasks::cancel_flags::CancelFlags;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::Join;
 use crate::tasks::locals::{InheritedLocals, Locals};
@@ -46,7 +46,7 @@ pub(crate) struct Origin {
 
 /// Stands for the home worker of a task: the scheduler's [`Block`](crate::scheduler::block::Block),
 /// opaque to this module.
-pub(crate) enum Home {}
+pub(crate) enum HomeWorker {}
 
 /// Tells where a task may run.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -59,7 +59,7 @@ pub(crate) enum Nature {
     /// On another worker after each sleep.
     Migratable,
     /// As `Homing`, for the library itself: no limit of tasks counts it.
-    Servant,
+    Internal,
     /// As `Homing`, until its owner takes it back. No limit counts it, since its owner may wait for
     /// it.
     Forked,
@@ -80,7 +80,7 @@ impl Nature {
     /// Returns true if the limit of tasks counts it.
     #[inline]
     pub(crate) fn is_counted(self) -> bool {
-        !matches!(self, Nature::Servant | Nature::Forked)
+        !matches!(self, Nature::Internal | Nature::Forked)
     }
 }
 
@@ -122,13 +122,13 @@ pub(crate) struct VTable {
 pub(crate) struct Header {
     pub(crate) waiter: Waiter,
     next: AtomicPtr<Header>,
-    home: AtomicPtr<Home>,
+    home: AtomicPtr<HomeWorker>,
     /// The scopes around the running code that may end early, innermost first.
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) nature: Nature,
     started: Cell<bool>,
     /// The cancel flags: what ended or may end the running code early.
-    pub(crate) marks: Marks,
+    pub(crate) cancel_flags: CancelFlags,
     /// The timer is armed.
     pub(crate) timed: Cell<bool>,
     pub(super) slow_path: SlowPathFlags,
@@ -195,7 +195,8 @@ impl Header {
 
     #[inline(always)]
     pub(crate) fn new(vtable: &'static VTable, mut origin: Origin) -> Self {
-        let (mut locals, slow_path, marks) = (OnceCell::new(), SlowPathFlags::none(), Marks::new());
+        let (mut locals, slow_path, cancel_flags) =
+            (OnceCell::new(), SlowPathFlags::none(), CancelFlags::new());
         if let Some(traits) = &mut origin.traits {
             if let Some(inherited) = traits.inherited.take() {
                 let inherited = inherited.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -203,7 +204,7 @@ impl Header {
             }
             slow_path.set(SlowPath::HOOKED, traits.on_switch.is_set());
             if traits.sheltered {
-                marks.set_sheltered();
+                cancel_flags.set_sheltered();
             }
         }
         Header {
@@ -213,7 +214,7 @@ impl Header {
             bounds: Cell::new(ptr::null()),
             nature: origin.nature,
             started: Cell::new(false),
-            marks,
+            cancel_flags,
             timed: Cell::new(false),
             slow_path,
             unconstrained: Cell::new(false),
@@ -248,12 +249,12 @@ impl Header {
     /// on it.
     #[inline]
     pub(crate) fn is_sheltered(&self) -> bool {
-        self.marks.is_sheltered()
+        self.cancel_flags.is_sheltered()
     }
 
     /// Makes the end of the runtime leave it alone. Called before the task is published.
     pub(crate) fn shelter(&self) {
-        self.marks.set_sheltered();
+        self.cancel_flags.set_sheltered();
     }
 
     /// Returns true if it runs in any case; see
@@ -282,14 +283,14 @@ impl Header {
     }
 
     /// Returns the block of its home worker, which queues this task.
-    pub(crate) fn home(&self) -> *const Home {
+    pub(crate) fn home(&self) -> *const HomeWorker {
         // Relaxed: its readers are the home worker, the party told to queue the task, and a party
         // that has read in the wait word that the task stays. The wait word, or what published the
         // sleep, orders them all after the store.
         self.home.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn set_home(&self, home: *const Home) {
+    pub(crate) fn set_home(&self, home: *const HomeWorker) {
         // Relaxed: as above.
         self.home.store(home.cast_mut(), Ordering::Relaxed);
     }

@@ -42,9 +42,9 @@ const TAKEN: *mut Joiner = ptr::without_provenance_mut(ENDED | 1);
 const ENDED: usize = 2;
 /// Marks the address of a waker in a box.
 const WAKER: usize = 1;
-const MARKS: usize = ENDED | WAKER;
+const TAGS: usize = ENDED | WAKER;
 
-const _: () = assert!(align_of::<Joiner>() > MARKS && align_of::<Waker>() > MARKS);
+const _: () = assert!(align_of::<Joiner>() > TAGS && align_of::<Waker>() > TAGS);
 
 /// Holds the state of a task's end.
 pub(crate) struct Join(AtomicPtr<Joiner>);
@@ -211,7 +211,7 @@ impl Join {
 }
 
 fn is_waker(word: *mut Joiner) -> bool {
-    word.addr() & MARKS == WAKER && word != DETACHED
+    word.addr() & TAGS == WAKER && word != DETACHED
 }
 
 /// # Safety

@@ -301,7 +301,7 @@ fn shielded<R>(task: TaskRef, f: impl FnOnce() -> R) -> R {
 /// Returns false if it was claimed before. The task stays queued until its worker drops it.
 pub(crate) fn take_back(task: TaskRef, error: impl FnOnce() -> JoinError) -> bool {
     let header = task.header();
-    if header.nature != Nature::Forked || !header.marks.begin() {
+    if header.nature != Nature::Forked || !header.cancel_flags.begin() {
         return false;
     }
     let error = error();

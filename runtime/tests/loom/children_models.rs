@@ -75,7 +75,7 @@ impl Frame {
 fn enter(children: &Children, task: &Task) -> usize {
     let (key, is_cancelled) = children.enter(task.as_ref());
     if is_cancelled {
-        task.header().marks.set_cancelled();
+        task.header().cancel_flags.set_cancelled();
     }
     key
 }

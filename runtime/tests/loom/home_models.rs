@@ -294,13 +294,13 @@ impl Block {
 
     /// As `TaskRef::cancel`, elsewhere.
     fn cancel(&self) {
-        self.header.marks.set_cancelled();
+        self.header.cancel_flags.set_cancelled();
         self.rouse();
     }
 
     /// As `TaskRef::fire`, elsewhere. The task is in no scope of a token, so this does not concern it.
     fn fire(&self) {
-        self.header.marks.set_fired();
+        self.header.cancel_flags.set_fired();
         self.rouse();
     }
 
@@ -313,7 +313,7 @@ impl Block {
 
     /// As `check_at_home` and `Block::send_cancelled`.
     fn send_cancelled(&self) {
-        if !self.header.marks.note() {
+        if !self.header.cancel_flags.note() {
             return;
         }
         self.holders.touch();
@@ -339,7 +339,7 @@ impl Block {
             if flaw == Flaw::TakenLate {
                 self.check_cancel_flags();
             }
-            self.header.marks.take_note();
+            self.header.cancel_flags.take_note();
             if flaw != Flaw::TakenLate {
                 self.check_cancel_flags();
             }
@@ -357,7 +357,7 @@ impl Block {
     /// As `Worker::settle`.
     fn settle(&self) {
         assert!(self.sleeper().fall_at_home(), "no thread notifies it");
-        if self.header.marks.any() {
+        if self.header.cancel_flags.any() {
             self.check_cancel_flags();
         }
     }
@@ -384,11 +384,11 @@ impl Block {
 
     /// As `Worker::finish`, after which the worker goes.
     fn finish(&self, flaw: Flaw) {
-        if self.header.marks.end() && flaw != Flaw::Unawaited {
+        if self.header.cancel_flags.end() && flaw != Flaw::Unawaited {
             // As `Worker::await_canceller`.
             loop {
                 self.check_cancelled(flaw);
-                if !self.header.marks.is_noted() {
+                if !self.header.cancel_flags.is_noted() {
                     break;
                 }
                 thread::yield_now();
@@ -477,7 +477,7 @@ fn a_first_sleep_with(mark: Ordering, looks: bool) {
     };
     let heed = || {
         if block.take() {
-            block.header.marks.take_note();
+            block.header.cancel_flags.take_note();
             look();
         }
     };

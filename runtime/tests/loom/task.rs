@@ -2,14 +2,14 @@
 
 #[path = "../../src/tasks/bounds.rs"]
 pub(crate) mod bounds;
+#[path = "../../src/tasks/cancel_flags.rs"]
+pub(crate) mod cancel_flags;
 #[path = "../../src/api/scope_children.rs"]
 mod children;
 #[path = "children_models.rs"]
 mod children_models;
 #[path = "../../src/tasks/enclosing.rs"]
 mod enclosing;
-#[path = "../../src/tasks/cancel_flags.rs"]
-pub(crate) mod marks;
 #[path = "../../src/tasks/refs.rs"]
 pub(crate) mod refs;
 #[path = "../../src/api/cancel_token.rs"]
@@ -23,7 +23,7 @@ use loom::cell::UnsafeCell;
 use crate::primitive::{Arc, AtomicPtr, Ordering};
 use crate::wait::Sleeper;
 use bounds::{Bound, Look};
-use marks::Marks;
+use cancel_flags::CancelFlags;
 
 /// The payload of a cancellation: no model unwinds.
 pub(crate) mod cancel {
@@ -45,7 +45,7 @@ pub(crate) struct Header {
     next: AtomicPtr<Header>,
     /// Touched by the owner of the task: not by two threads at a time.
     pub(crate) state: UnsafeCell<u32>,
-    pub(crate) marks: Marks,
+    pub(crate) cancel_flags: CancelFlags,
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) unwound: Cell<u16>,
     pub(crate) sleeper: std::sync::Arc<Sleeper>,
@@ -56,13 +56,13 @@ impl Header {
         let header = Header {
             next: AtomicPtr::new(ptr::null_mut()),
             state: UnsafeCell::new(0),
-            marks: Marks::new(),
+            cancel_flags: CancelFlags::new(),
             bounds: Cell::new(ptr::null()),
             unwound: Cell::new(0),
             sleeper: Sleeper::new(),
         };
         header.next.load(Ordering::Relaxed);
-        assert!(!header.marks.any());
+        assert!(!header.cancel_flags.any());
         let _ = header.sleeper.word.begin(true);
         header
     }
@@ -72,7 +72,7 @@ impl Header {
         let sleeper = &self.sleeper;
         let _ = sleeper.word.begin(!self.is_open());
         sleeper.leave_stack_and(|| {
-            if self.marks.any() && self.hit(Look::Marks).is_some() {
+            if self.cancel_flags.any() && self.hit(Look::Flags).is_some() {
                 sleeper.settle(sleeper.word.cancel());
             }
         });
@@ -112,13 +112,13 @@ impl TaskRef {
 
     /// As in `task/cancel.rs`.
     pub(crate) fn fire(self) {
-        self.header().marks.set_fired();
+        self.header().cancel_flags.set_fired();
         self.rouse();
     }
 
     /// The same.
     pub(crate) fn cancel(self) {
-        self.header().marks.set_cancelled();
+        self.header().cancel_flags.set_cancelled();
         self.rouse();
     }
 
@@ -158,6 +158,6 @@ impl Task {
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.0.marks.is_cancelled()
+        self.0.cancel_flags.is_cancelled()
     }
 }

@@ -73,7 +73,7 @@ fn a_scope_that_ends_beside_a_cancel_is_not_touched_after() {
         let canceller = stage.spawn_cancel(0);
         stage.scope(0, || ());
         canceller.join().unwrap();
-        assert!(stage.header().hit(Look::Marks).is_none(), "no scope is left");
+        assert!(stage.header().hit(Look::Flags).is_none(), "no scope is left");
     });
 }
 

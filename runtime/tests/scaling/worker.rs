@@ -15,7 +15,7 @@ use crate::looks::{Eye, Looks};
 use crate::model::Model;
 use crate::queue::{Local, Shared, Stealable};
 use crate::task::{Job, TaskRef};
-use crate::tuning::{MARGIN_DETACHED, MARGIN_HELD, STARTS, TURN};
+use crate::tuning::{MARGIN_DETACHED, MARGIN_HELD, STARTS, TICK_PICKS};
 
 /// What a worker's driver will find ready, and when.
 pub(crate) type Events = BinaryHeap<Reverse<(u64, usize)>>;
@@ -32,7 +32,7 @@ pub(crate) struct Worker {
     eye: RefCell<Eye>,
     pub(crate) searching: Cell<bool>,
     picks: Cell<u32>,
-    next_turn: Cell<u32>,
+    next_tick: Cell<u32>,
     /// How many un-started tasks are left in their turn, and how many started ones in the one that follows.
     unstarted: Cell<usize>,
     started: Cell<usize>,
@@ -60,7 +60,7 @@ impl Worker {
             eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),
             picks: Cell::new(0),
-            next_turn: Cell::new(TURN),
+            next_tick: Cell::new(TICK_PICKS),
             unstarted: Cell::new(0),
             started: Cell::new(0),
             woken: Cell::new(0),
@@ -82,8 +82,8 @@ impl Worker {
         self.spend(PICK);
         let picks = self.picks.get().wrapping_add(1);
         self.picks.set(picks);
-        if picks == self.next_turn.get() {
-            self.next_turn.set(picks.wrapping_add(TURN));
+        if picks == self.next_tick.get() {
+            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
             self.take(|injector, into| injector.steal_batch(into));
             self.take_placed();
             self.help();

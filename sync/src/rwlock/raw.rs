@@ -183,8 +183,8 @@ impl RawRwLock {
 
     /// Makes room for one more reader only.
     #[cfg(test)]
-    pub(super) fn crowd(&self) {
-        self.state.crowd();
+    pub(super) fn leave_one_reader(&self) {
+        self.state.leave_one_reader();
     }
 }
 

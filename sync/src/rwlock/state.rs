@@ -359,7 +359,7 @@ impl State {
 
     /// Makes room for one more reader only.
     #[cfg(test)]
-    pub(crate) fn crowd(&self) {
+    pub(crate) fn leave_one_reader(&self) {
         self.word.store(FULL - ONE_READER, Ordering::Relaxed);
     }
 

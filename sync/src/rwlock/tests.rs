@@ -12,7 +12,7 @@ use super::RawRwLock;
 #[test]
 fn a_reader_too_many_is_refused_aloud_and_the_count_does_not_wrap() {
     let lock = RawRwLock::INIT;
-    lock.crowd();
+    lock.leave_one_reader();
     let _last = lock.lock_shared();
     for _ in 0..2 {
         assert!(lock.try_lock_shared().is_none());

@@ -127,23 +127,23 @@ impl Watchers {
 impl Wake for Watchers {
     fn wake(self: Arc<Self>) {
         // Without an end of its own the test would have none where it fails.
-        if self.told.fetch_add(1, Ordering::Relaxed) < 10 * CROWD {
+        if self.told.fetch_add(1, Ordering::Relaxed) < 10 * COUNT {
             self.watch();
         }
     }
 }
 
-const CROWD: usize = 100;
+const COUNT: usize = 100;
 
 #[test]
 fn a_message_notifies_watchers_once_when_it_comes() {
     let shared = Arc::new(Shared::new(None));
     let watching = Mutex::default();
     let watchers = Arc::new(Watchers { shared: Arc::clone(&shared), watching, told: AtomicUsize::new(0) });
-    (0..CROWD).for_each(|_| watchers.watch());
+    (0..COUNT).for_each(|_| watchers.watch());
     for messages in 1..=2 {
         assert!(shared.try_send(()).is_ok());
-        assert_eq!(watchers.told.load(Ordering::Relaxed), messages * CROWD);
+        assert_eq!(watchers.told.load(Ordering::Relaxed), messages * COUNT);
     }
     watchers.watching.lock().unwrap().clear();
 }

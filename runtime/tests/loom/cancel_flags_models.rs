@@ -21,7 +21,7 @@ fn a_mark_meets_the_falling_asleep() {
         header.sleep_until_cancelled();
         canceller.join().unwrap();
         header.sleeper.assert_even();
-        assert!(header.marks.is_cancelled());
+        assert!(header.cancel_flags.is_cancelled());
     });
 }
 
@@ -34,10 +34,10 @@ fn marks_leave_each_other_alone() {
             let header = Arc::clone(&header);
             thread::spawn(move || mark(TaskRef::of(&header)))
         });
-        header.marks.clear_fired();
+        header.cancel_flags.clear_fired();
         others.into_iter().for_each(|other| other.join().unwrap());
-        header.marks.clear_fired();
-        assert!(header.marks.is_cancelled());
+        header.cancel_flags.clear_fired();
+        assert!(header.cancel_flags.is_cancelled());
     });
 }
 
@@ -58,13 +58,13 @@ fn a_forked_task_is_claimed_once() {
         let owner = claim(&header);
         let worker = worker.join().unwrap();
         assert!(owner != worker, "one of the two");
-        assert!(header.marks.is_begun());
+        assert!(header.cancel_flags.is_begun());
     });
 }
 
 /// As `claims` and `take_back`: the first claimant takes the closure.
 fn claim(header: &Header) -> bool {
-    let is_first = header.marks.begin();
+    let is_first = header.cancel_flags.begin();
     if is_first {
         header.state.with_mut(|state| {
             // SAFETY: the stage is the first claimant's; that is what the model checks.
