@@ -22,7 +22,7 @@ use fibra_runtime::driver::Factory;
 // The wait core, by a path that the models can give another meaning.
 use fibra_runtime::wait;
 
-/// Makes the driver that lets tasks wait for sockets. Give it to the builder of a runtime.
+/// Makes the driver that lets tasks wait for sockets, for the builder of a runtime.
 ///
 /// Each worker gets an epoll instance and an event descriptor of its own, made on the worker's thread. A runtime without
 /// this driver can use the sockets too, but each wait then takes a thread of the blocking pool.

@@ -25,7 +25,7 @@ use crate::sys;
 use crate::sys::Direction;
 use crate::waiting::descriptor::Descriptor;
 
-/// Makes any descriptor awaitable: that of a C library, an `eventfd`, a `timerfd`, a device.
+/// Makes any descriptor awaitable: of a C library, an `eventfd`, a device.
 ///
 /// The task that waits falls asleep, never the thread; a plain thread blocks. Any number of tasks
 /// and threads may wait for one descriptor, in both directions; an edge wakes all waiters of that
@@ -118,7 +118,7 @@ impl<T: AsFd> Pollable<T> {
         self.wait(Direction::Read, None).map(drop)
     }
 
-    /// As [`wait_readable`](Pollable::wait_readable), but no longer than `timeout`. True if it is readable.
+    /// Waits at most `timeout` until it is readable; returns true if it is.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl<T: AsFd> Pollable<T> {
         self.wait(Direction::Read, deadline(timeout))
     }
 
-    /// As [`wait_readable`](Pollable::wait_readable), but not beyond `deadline`. True if it is readable.
+    /// Waits at most until `deadline` until it is readable; returns true if it is.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl<T: AsFd> Pollable<T> {
         self.wait(Direction::Write, None).map(drop)
     }
 
-    /// As [`wait_writable`](Pollable::wait_writable), but no longer than `timeout`. True if it is writable.
+    /// Waits at most `timeout` until it is writable; returns true if it is.
     ///
     /// # Errors
     ///
@@ -158,7 +158,7 @@ impl<T: AsFd> Pollable<T> {
         self.wait(Direction::Write, deadline(timeout))
     }
 
-    /// As [`wait_writable`](Pollable::wait_writable), but not beyond `deadline`. True if it is writable.
+    /// Waits at most until `deadline` until it is writable; returns true if it is.
     ///
     /// # Errors
     ///
@@ -167,8 +167,9 @@ impl<T: AsFd> Pollable<T> {
         self.wait(Direction::Write, Some(deadline))
     }
 
-    /// Runs `read` until it does not fail with `WouldBlock`, and waits until the descriptor is
-    /// readable in between. An interrupted call is made again.
+    /// Runs `read`, and again when the descriptor is readable after a `WouldBlock`.
+    ///
+    /// An interrupted call is made again.
     ///
     /// `read` must not block, so the descriptor has to be non-blocking. A call that fails with
     /// `WouldBlock` while the descriptor is readable is run again and again; other tasks go on
@@ -186,8 +187,9 @@ impl<T: AsFd> Pollable<T> {
         self.run(Direction::Read, read)
     }
 
-    /// Runs `write` until it does not fail with `WouldBlock`, and waits until the descriptor is
-    /// writable in between; otherwise as [`read_with`](Pollable::read_with).
+    /// Runs `write`, and again when the descriptor is writable after a `WouldBlock`.
+    ///
+    /// An interrupted call is made again.
     ///
     /// # Errors
     ///
@@ -234,7 +236,9 @@ impl<T> Pollable<T> {
         &self.inner
     }
 
-    /// Returns the value for changes. Waits stay with the descriptor that it had when it was made awaitable.
+    /// Returns the value for changes.
+    ///
+    /// Waits stay with the descriptor that it had when it was made awaitable.
     pub fn inner_mut(&mut self) -> &mut T {
         &mut self.inner
     }

@@ -25,8 +25,9 @@ thread_local! {
     static IS_TOKIO: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `future` to its end on the calling task, beside a runtime of tokio: [`block_on`](fibra_runtime::block_on) for futures
-/// that need `tokio::net`, `tokio::time` or `tokio::spawn`.
+/// Runs a future that needs tokio to its end on the calling task.
+///
+/// It is [`block_on`](fibra_runtime::block_on) for futures that use `tokio::net`, `tokio::time` or `tokio::spawn`.
 ///
 /// The context is entered for each poll, and for the drop of the future, and left before the task sleeps: tasks beside it see
 /// nothing of it. So what looks for the context already when it is made, as timers do, is to be made in an `async` block. What
@@ -66,7 +67,9 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     fibra_runtime::block_on(Inside { handle, future })
 }
 
-/// The runtime of tokio beside ours, which is started by the first call: for what wants a handle to it, or spawns on it.
+/// Returns a handle to the runtime of tokio, which the first call starts.
+///
+/// It is for code that spawns on that runtime, or asks for its handle.
 ///
 /// # Errors
 /// When there is no thread or no descriptor for it. The next call tries again.

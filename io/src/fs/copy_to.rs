@@ -16,7 +16,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Is a target of [`File::copy_to`]: a [`File`], or a stream of [`net`](crate::net).
+/// Is a target of [`File::copy_to`]: a file or a stream of [`net`](crate::net).
 pub trait CopyTarget: sealed::Sealed {
     #[doc(hidden)]
     fn fill_from(&self, file: &File) -> io::Result<u64>;
@@ -47,7 +47,9 @@ impl CopyTarget for UnixStream {
 }
 
 impl File {
-    /// Copies the rest of the file, from its position on, into another file or a stream, and returns the number of bytes.
+    /// Copies the rest of the file into a file or a stream; returns the bytes copied.
+    ///
+    /// It begins at the position of the file.
     ///
     /// From file to file the kernel copies (`copy_file_range(2)`), as far as the file systems allow it. All else goes
     /// through a buffer, as [`io::copy`](fn@crate::io::copy) does.

@@ -136,7 +136,9 @@ impl DirEntry {
         self.inner.file_name()
     }
 
-    /// Tells what kind of file it is; of a symbolic link that it is one. It was found out with the entry.
+    /// Returns the kind of the file, without following a symbolic link.
+    ///
+    /// It was found out with the entry.
     ///
     /// # Cancellation
     ///
@@ -179,8 +181,9 @@ impl fmt::Debug for DirEntry {
     }
 }
 
-/// Says how a directory is to be made: [`std::fs::DirBuilder`], for tasks. Std's [`DirBuilderExt`]
-/// works on it as well.
+/// Says how a directory is to be made: [`std::fs::DirBuilder`], for tasks.
+///
+/// Std's [`DirBuilderExt`] works on it as well.
 #[derive(Debug)]
 pub struct DirBuilder(std::fs::DirBuilder);
 

@@ -153,7 +153,9 @@ impl File {
         unblock(|| self.std().metadata())
     }
 
-    /// Makes a second handle of the same open file, with a descriptor of its own. They share the position.
+    /// Makes a second handle of this open file, with a descriptor of its own.
+    ///
+    /// The handles share the position.
     ///
     /// # Errors
     ///
@@ -232,8 +234,9 @@ impl File {
         lock_by(self.std(), fs::File::lock, fs::File::try_lock)
     }
 
-    /// Waits until the file can be locked beside other shared locks, and locks it; otherwise as
-    /// [`lock`](File::lock).
+    /// Waits until no exclusive lock is held on the file, and takes a shared lock.
+    ///
+    /// Otherwise it behaves as [`lock`](File::lock) does.
     ///
     /// # Cancellation
     ///

@@ -16,7 +16,7 @@ use super::{DuplexStream, copy};
 use crate::net::{TcpStream, UnixStream};
 use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
 
-/// A stream whose two directions can be ended one by one, through a shared reference.
+/// Ends the two directions of a stream one by one, through a shared reference.
 ///
 /// Waiters of a direction that is ended wake.
 pub trait HalfClose {
@@ -46,8 +46,9 @@ impl HalfClose for DuplexStream {
     }
 }
 
-/// Copies from `a` to `b` and from `b` to `a` at once, until both directions have ended. Gives the
-/// bytes of each: from `a` to `b`, from `b` to `a`.
+/// Copies between `a` and `b` in both directions, until both have ended.
+///
+/// Returns the bytes copied from `a` to `b`, and from `b` to `a`.
 ///
 /// When one stream ends, the other is told so (its write half is shut down), and the other
 /// direction goes on. A direction that ends in any other way ends both: both streams are shut down

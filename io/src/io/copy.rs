@@ -9,7 +9,9 @@ const FIRST: usize = 8 << 10;
 /// Bytes of the largest buffer that it grows to.
 const MOST: usize = 64 << 10;
 
-/// Reads all of `reader` into `writer`, and returns the number of bytes: [`std::io::copy`], for tasks.
+/// Copies all of `reader` into `writer`: [`std::io::copy`], for tasks.
+///
+/// Returns the number of bytes.
 ///
 /// The bytes go through a buffer, which grows from 8 to 64 KiB as long as reads fill it. Between two files,
 /// [`File::copy_to`](crate::fs::File::copy_to) lets the kernel copy.

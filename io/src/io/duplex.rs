@@ -21,8 +21,9 @@ use crate::waiting::convert::{reads_by_reference, writes_by_reference};
 use crate::waiting::manual::ManualSource;
 use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods, refuse_zero};
 
-/// Makes two connected streams: what is written to one is read from the other. Each direction keeps
-/// up to `capacity` bytes; a writer that finds no room waits.
+/// Makes two connected streams: each reads what its peer writes.
+///
+/// Each direction keeps up to `capacity` bytes. A writer that finds no room waits.
 ///
 /// # Panics
 ///
@@ -50,7 +51,9 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
     (here, DuplexStream::new(other, one))
 }
 
-/// Is one end of a connection in memory; made by [`duplex`](fn@duplex). It behaves as a socket does.
+/// Is one end of a connection in memory; made by [`duplex`](fn@duplex).
+///
+/// It behaves as a socket does.
 ///
 /// Dropping it closes it: the other end reads what was written before, then the end of the stream,
 /// and its writes fail with `BrokenPipe`. Any number of tasks and plain threads may read and write
@@ -102,9 +105,10 @@ impl DuplexStream {
         DuplexStream { incoming, outgoing, timeouts: Timeouts::default() }
     }
 
-    /// Ends one direction of the connection or both. Its waiters, at either end, wake: a reader
-    /// reads the end of the stream, a writer gets an error. After `Shutdown::Read`, what was not
-    /// read yet is gone.
+    /// Ends one direction of the connection or both.
+    ///
+    /// Its waiters, at either end, wake: a reader reads the end of the stream, a writer gets an
+    /// error. After `Shutdown::Read`, what was not read yet is gone.
     ///
     /// # Errors
     ///
@@ -119,8 +123,9 @@ impl DuplexStream {
         Ok(())
     }
 
-    /// Sets how long a read waits for data; `None`, the default, is for ever. A read that has
-    /// waited that long fails with `WouldBlock`, as that of a socket.
+    /// Sets how long a read waits for data; `None`, the default, is for ever.
+    ///
+    /// A read that has waited that long fails with `WouldBlock`, as that of a socket.
     ///
     /// # Errors
     ///
@@ -130,8 +135,9 @@ impl DuplexStream {
         Ok(())
     }
 
-    /// Sets how long a write waits for room; otherwise as
-    /// [`set_read_timeout`](DuplexStream::set_read_timeout).
+    /// Sets how long a write waits for room; `None`, the default, is for ever.
+    ///
+    /// A write that has waited that long fails with `WouldBlock`, as that of a socket.
     ///
     /// # Errors
     ///

@@ -59,7 +59,9 @@ pub fn stderr() -> Stderr {
     OutputStream(PhantomData)
 }
 
-/// Is the standard output or the standard error of the process; made by [`stdout`] and [`stderr`].
+/// Is the standard output or the standard error of the process.
+///
+/// It is made by [`stdout`] and [`stderr`].
 ///
 /// A task that writes without a reader sleeps, where `print!` blocks the thread.
 ///
@@ -85,7 +87,9 @@ pub fn stderr() -> Stderr {
 /// `TimedOut`. So do those in destructors that end a cancelled task.
 pub struct OutputStream<S>(PhantomData<fn(S) -> S>);
 
-/// Is held by one task or thread, which may hold it several times: made by [`OutputStream::lock`].
+/// Locks an output for one task or thread; made by [`OutputStream::lock`].
+///
+/// Its holder may hold several.
 pub struct OutputLock<'a, S: OutputKind> {
     output: &'a Output<S>,
     /// It belongs to the task that has taken it.
@@ -178,8 +182,10 @@ impl<S: AsFd> Output<S> {
 }
 
 impl<S: OutputKind> OutputStream<S> {
-    /// Waits until no other caller has the stream, and takes it for as long as the guard lives. Its
-    /// holder may take it again. A task that unwinds from a cancellation waits, too.
+    /// Waits until no other caller has the stream, and takes it.
+    ///
+    /// The caller has it for as long as the guard lives, and may take it again. A task that
+    /// unwinds from a cancellation waits, too.
     ///
     /// # Examples
     ///

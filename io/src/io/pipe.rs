@@ -115,7 +115,9 @@ deadline_methods!(read PipeReader: end => end.0.limit());
 deadline_methods!(write PipeWriter: end => end.0.limit());
 
 impl PipeReader {
-    /// Makes a second handle of the same end, with a descriptor of its own. Both share the deadline.
+    /// Makes a second handle of this end, with a descriptor of its own.
+    ///
+    /// Both share the deadline.
     ///
     /// # Errors
     ///
@@ -126,7 +128,9 @@ impl PipeReader {
 }
 
 impl PipeWriter {
-    /// Makes a second handle of the same end, with a descriptor of its own. Both share the deadline.
+    /// Makes a second handle of this end, with a descriptor of its own.
+    ///
+    /// Both share the deadline.
     ///
     /// # Errors
     ///

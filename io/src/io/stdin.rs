@@ -116,7 +116,7 @@ pub fn stdin() -> Stdin {
 pub struct Stdin(());
 
 impl Stdin {
-    /// Waits until no other caller has the input, and takes it for as long as the guard lives.
+    /// Waits until no other caller has the input, and takes it until the guard drops.
     ///
     /// # Deadlocks
     ///
@@ -136,7 +136,7 @@ impl Stdin {
         Ok(StdinLock { input: &INPUT, buffer: buffer.expect("a wait without a deadline does not run out") })
     }
 
-    /// Reads a line with its newline, and appends it: [`BufRead::read_line`] under the lock.
+    /// Appends a line with its newline: [`BufRead::read_line`] under the lock.
     ///
     /// # Errors
     ///

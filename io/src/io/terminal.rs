@@ -4,8 +4,10 @@
 
 use std::os::fd::AsFd;
 
-/// Tells of a descriptor whether it is a terminal: [`std::io::IsTerminal`], which cannot be implemented for types that are not
-/// std's. This one is for all that have a descriptor, std's types too.
+/// Tells whether a descriptor is a terminal.
+///
+/// It stands in for [`std::io::IsTerminal`], which only types of std can implement. All types with a descriptor implement
+/// this trait, types of std too.
 ///
 /// # Examples
 ///

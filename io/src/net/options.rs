@@ -26,8 +26,9 @@ macro_rules! handle_methods {
                 fn peer_addr() -> std::io::Result<$address>;
             }
 
-            /// Makes a second handle of the same socket, with a descriptor of its own. Both share
-            /// the timeouts, the deadlines and the options.
+            /// Makes a second handle of this socket, with a descriptor of its own.
+            ///
+            /// Both share the timeouts, the deadlines and the options.
             ///
             /// # Errors
             ///
@@ -36,8 +37,9 @@ macro_rules! handle_methods {
                 self.0.try_clone().map($ours)
             }
 
-            /// Sets how long a read waits for data; `None`, the default, is for ever. A read
-            /// that has waited that long fails with `WouldBlock`, as in std on every Unix. A
+            /// Sets how long a read waits for data; `None`, the default, is for ever.
+            ///
+            /// A read that has waited that long fails with `WouldBlock`, as in std on every Unix. A
             /// read that waits already keeps the timeout that it started with.
             ///
             /// # Errors
@@ -84,8 +86,9 @@ macro_rules! handle_methods {
                 self.0.option().take_error()
             }
 
-            /// Makes calls through this handle fail with `WouldBlock` instead of waiting, or wait
-            /// again. The mode of the descriptor follows, for raw use.
+            /// Makes calls through this handle fail with `WouldBlock` instead of waiting.
+            ///
+            /// `false` lets them wait again. The mode of the descriptor follows, for raw use.
             ///
             /// # Errors
             ///
@@ -247,8 +250,9 @@ macro_rules! tcp_methods {
                 fn linger() -> std::io::Result<Option<std::time::Duration>>;
             }
 
-            /// Sets whether and how a silent peer is asked if it is still there (`SO_KEEPALIVE`). A
-            /// peer that does not answer ends the connection with an error.
+            /// Sets whether and how a silent peer is probed (`SO_KEEPALIVE`).
+            ///
+            /// A peer that does not answer ends the connection with an error.
             ///
             /// # Errors
             ///
@@ -257,7 +261,7 @@ macro_rules! tcp_methods {
                 $crate::net::Keepalive::set(self.option(), keepalive)
             }
 
-            /// Gives how a silent peer is asked, with every field filled in; `None` if it is not.
+            /// Returns how a silent peer is probed, with every field set; `None` if it is not.
             ///
             /// # Errors
             ///
@@ -266,7 +270,7 @@ macro_rules! tcp_methods {
                 $crate::net::Keepalive::of(self.option())
             }
 
-            /// Sets `TCP_NODELAY`: send small packets at once instead of collecting them (Nagle's algorithm).
+            /// Sets `TCP_NODELAY`: small packets leave at once, without Nagle's algorithm.
             ///
             /// # Errors
             ///
@@ -351,8 +355,9 @@ macro_rules! listener_methods {
                 self.0.std().local_addr()
             }
 
-            /// Makes a second handle of the same listener, with a descriptor of its own. Both share
-            /// the deadline.
+            /// Makes a second handle of this listener, with a descriptor of its own.
+            ///
+            /// Both share the deadline.
             ///
             /// # Errors
             ///
@@ -370,8 +375,7 @@ macro_rules! listener_methods {
                 self.0.take_error()
             }
 
-            /// Sets the moment until which accepts wait, all of them together. `None`, the default,
-            /// is for ever.
+            /// Sets the moment until which all accepts wait; `None`, the default, is for ever.
             ///
             /// An accept that would wait beyond it fails with `WouldBlock`, as a read at its deadline. A
             /// connection that is there already is accepted at any time, and an accept that waits already
@@ -386,7 +390,9 @@ macro_rules! listener_methods {
                 self.0.limit().deadline()
             }
 
-            /// Makes `accept` through this handle fail with `WouldBlock` instead of waiting, or wait again.
+            /// Makes `accept` through this handle fail with `WouldBlock` instead of waiting.
+            ///
+            /// `false` lets it wait again.
             ///
             /// # Errors
             ///
@@ -403,8 +409,7 @@ macro_rules! listener_methods {
 macro_rules! incoming {
     ($ours:ident, $stream:ident) => {
         impl $ours {
-            /// Returns an iterator over the connections: [`accept`](Self::accept) as an iterator
-            /// that never ends.
+            /// Iterates over the connections: [`accept`](Self::accept) without end.
             ///
             /// Errors are items too: an iterator that skips them (`flatten`) hides a lack of descriptors.
             ///

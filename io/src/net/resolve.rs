@@ -11,7 +11,7 @@ use crate::waiting::second_pool::detached;
 #[cfg(test)]
 mod tests;
 
-/// Turns a value into socket addresses: std's [`ToSocketAddrs`](std::net::ToSocketAddrs), for tasks.
+/// Turns a value into socket addresses: [`std::net::ToSocketAddrs`], for tasks.
 ///
 /// The implementations are those of std. The ones for strings parse literal addresses in place; a name is looked up by
 /// the system on a thread of the blocking pool while the task sleeps. Off the runtime the lookup blocks the thread.
@@ -42,7 +42,7 @@ pub trait ToSocketAddrs {
     fn to_socket_addrs(&self) -> io::Result<Self::Iter>;
 }
 
-/// Looks up a host: every address that `host` stands for, in the order in which they are to be tried.
+/// Returns every address of a host, in the order in which they are to be tried.
 ///
 /// A literal address stands for itself. A name is looked up by the system, on a thread of the blocking pool while the task
 /// sleeps; off the runtime the lookup blocks the thread.

@@ -138,8 +138,9 @@ impl UdpSocket {
         try_each(addr, |address| net::UdpSocket::bind(address).map(|socket| UdpSocket(Socket::fresh(socket))))
     }
 
-    /// Fixes the address that [`send`](UdpSocket::send) sends to and that messages are received from, to the first of the
-    /// addresses with which that works. It never waits: nothing is sent.
+    /// Fixes the peer that [`send`](UdpSocket::send) sends to and messages come from.
+    ///
+    /// It is the first of the addresses that can be connected to. It never waits: nothing is sent.
     ///
     /// # Cancellation
     ///

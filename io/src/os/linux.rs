@@ -23,7 +23,9 @@ pub mod net {
 
     impl sealed::Sealed for TcpStream {}
 
-    /// Adds the options of [`TcpStream`] that only Linux has: std's trait of the same name, for our type.
+    /// Adds the options of [`TcpStream`] that only Linux has.
+    ///
+    /// It is std's `TcpStreamExt`, for tasks.
     ///
     /// # Examples
     ///
@@ -38,8 +40,9 @@ pub mod net {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub trait TcpStreamExt: sealed::Sealed {
-        /// Turns `TCP_QUICKACK` on or off: acknowledge at once, or when data goes the same way. The kernel may turn it
-        /// off again by itself.
+        /// Sets `TCP_QUICKACK`: acknowledge at once, without waiting for data to go back.
+        ///
+        /// The kernel may turn it off again by itself.
         ///
         /// # Errors
         ///

@@ -13,7 +13,9 @@ use super::handle::ChildHandle;
 use super::output::read_both;
 use super::{ChildStderr, ChildStdin, ChildStdout};
 
-/// Is a child process, running or ended: [`std::process::Child`], for tasks. Made by [`Command::spawn`](super::Command::spawn).
+/// Is a child process, running or ended: [`std::process::Child`], for tasks.
+///
+/// It is made by [`Command::spawn`](super::Command::spawn).
 ///
 /// Dropping it does not end the child, unless [`kill_on_drop`](super::Command::kill_on_drop) says so; but, other than in
 /// std, what is left of the child when it ends is always cleared away.
@@ -80,12 +82,16 @@ impl Child {
         }
     }
 
-    /// Returns the number of the process. Once it has been waited for, the system may give the number to another one.
+    /// Returns the number of the process.
+    ///
+    /// Once it has been waited for, the system may give the number to another one.
     pub fn id(&self) -> u32 {
         self.handle.id()
     }
 
-    /// Kills the child (`SIGKILL`), without waiting for its end. Does nothing if it has been waited for already.
+    /// Kills the child (`SIGKILL`), without waiting for its end.
+    ///
+    /// It does nothing if the child has been waited for.
     ///
     /// # Errors
     ///
@@ -104,8 +110,10 @@ impl Child {
         self.handle.try_wait()
     }
 
-    /// Waits until the child has ended, and gives its status; again and again, if it is asked again. Our end of its
-    /// standard input is closed first, so that a child that reads to the end comes to it.
+    /// Waits until the child has ended, and returns its status.
+    ///
+    /// Later calls return it again. Our end of the child's standard input is closed first, so that a child that reads to
+    /// the end comes to it.
     ///
     /// # Cancellation
     ///
@@ -121,7 +129,7 @@ impl Child {
         Ok(status.expect("a wait without a deadline ends with the child"))
     }
 
-    /// As [`wait`](Child::wait), but no longer than `timeout`. None if the child has not ended by then.
+    /// Waits at most `timeout` for the child; returns `None` if it has not ended.
     ///
     /// # Cancellation
     ///
@@ -135,7 +143,7 @@ impl Child {
         self.handle.wait(deadline(timeout))
     }
 
-    /// As [`wait`](Child::wait), but not beyond `deadline`. None if the child has not ended by then.
+    /// Waits at most until `deadline` for the child; returns `None` if it has not ended.
     ///
     /// # Cancellation
     ///
@@ -149,8 +157,10 @@ impl Child {
         self.handle.wait(Some(deadline))
     }
 
-    /// Reads what the child writes until it has closed both streams, waits for its end, and gives all of it. A stream that is no
-    /// pipe gives nothing. Our end of its standard input is closed first.
+    /// Reads all that the child writes, and waits for its end.
+    ///
+    /// It reads until the child has closed both streams. A stream that is no pipe yields nothing. Our end of the child's
+    /// standard input is closed first.
     ///
     /// Both streams are read at the same time: in a task by a second task, in a plain thread by a second thread. An error of the
     /// first stream does not wait for the other; that thread then goes on until its stream ends.

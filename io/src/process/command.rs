@@ -73,8 +73,9 @@ struct Described {
 }
 
 impl Command {
-    /// Begins to describe a child that runs `program`, looked for in `PATH`, with this process's environment, folder and
-    /// streams, and without arguments.
+    /// Describes a child that runs `program`, which is looked for in `PATH`.
+    ///
+    /// It has no arguments, and the environment, the folder and the streams of this process.
     pub fn new<S: AsRef<OsStr>>(program: S) -> Command {
         process::Command::new(program).into()
     }
@@ -122,7 +123,7 @@ impl Command {
         self
     }
 
-    /// Takes all variables out of its environment, those of this process and those that were set.
+    /// Removes all variables from its environment, inherited and set.
     pub fn env_clear(&mut self) -> &mut Command {
         self.inner.env_clear();
         self
@@ -134,29 +135,36 @@ impl Command {
         self
     }
 
-    /// Sets its standard input. Else it is this process's, or, for [`output`](Command::output), empty.
+    /// Sets its standard input.
+    ///
+    /// The default is that of this process. For [`output`](Command::output) it is empty.
     pub fn stdin<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
         self.described.stdin = true;
         self.inner.stdin(cfg);
         self
     }
 
-    /// Sets its standard output. Else it is this process's, or, for [`output`](Command::output), a pipe.
+    /// Sets its standard output.
+    ///
+    /// The default is that of this process. For [`output`](Command::output) it is a pipe.
     pub fn stdout<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
         self.described.stdout = true;
         self.inner.stdout(cfg);
         self
     }
 
-    /// Sets its standard error. Else it is this process's, or, for [`output`](Command::output), a pipe.
+    /// Sets its standard error.
+    ///
+    /// The default is that of this process. For [`output`](Command::output) it is a pipe.
     pub fn stderr<T: Into<Stdio>>(&mut self, cfg: T) -> &mut Command {
         self.described.stderr = true;
         self.inner.stderr(cfg);
         self
     }
 
-    /// Sets whether the child is killed when its [`Child`] is dropped before it was waited for; also by a panic or a
-    /// cancellation. Else it goes on running.
+    /// Sets whether dropping the [`Child`] kills a child that was not waited for.
+    ///
+    /// That holds for a drop by a panic or a cancellation, too. By default the child goes on running.
     ///
     /// The child alone is killed, not what it has started.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Command {
@@ -192,7 +200,9 @@ impl Command {
         &mut self.inner
     }
 
-    /// Replaces this process by the program. Comes back only to say why it could not; nothing of this process is unwound.
+    /// Replaces this process by the program, and returns only the error if it cannot.
+    ///
+    /// Nothing of this process is unwound.
     ///
     /// When it comes back, this process may have changed, as with std: signals that were ignored, `SIGPIPE` among them, may
     /// be so no more.
@@ -218,7 +228,7 @@ impl Command {
         Ok(Child::adopt(unpinned(|| self.inner.spawn())?, self.kill_on_drop, self.by_pidfd))
     }
 
-    /// Starts the child, reads what it writes to its standard output and error, and waits for its end.
+    /// Starts the child, collects its output and error, and waits for its end.
     ///
     /// # Cancellation
     ///
@@ -249,7 +259,9 @@ impl Command {
         }
     }
 
-    /// Starts the child and waits for its end. Its streams are this process's where none were described.
+    /// Starts the child and waits for its end.
+    ///
+    /// Streams that were not set are those of this process.
     ///
     /// # Cancellation
     ///
@@ -277,7 +289,7 @@ impl Command {
         fn get_current_dir() -> Option<&Path>;
     }
 
-    /// Makes the child be waited for as on a system that has no descriptors of processes: for tests.
+    /// Waits for the child without a descriptor of the process: for tests.
     #[doc(hidden)]
     pub fn without_pidfd(&mut self) -> &mut Command {
         self.by_pidfd = false;

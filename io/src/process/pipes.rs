@@ -8,7 +8,9 @@ use crate::io::PipeEnd;
 use crate::waiting::convert::{reads, writes};
 use crate::waiting::timeouts::deadline_methods;
 
-/// Is the writing end of a pipe to a child's standard input: [`std::process::ChildStdin`], for tasks.
+/// Is the writing end of a pipe to a child's standard input.
+///
+/// It is [`std::process::ChildStdin`], for tasks.
 ///
 /// Dropping it closes the pipe, which the child reads as the end. A write into a pipe whose child has closed it or
 /// ended fails with `BrokenPipe`.
@@ -52,7 +54,9 @@ use crate::waiting::timeouts::deadline_methods;
 /// ```
 pub struct ChildStdin(pub(crate) PipeEnd<process::ChildStdin>);
 
-/// Is the reading end of a pipe from a child's standard output: [`std::process::ChildStdout`], for tasks.
+/// Is the reading end of a pipe from a child's standard output.
+///
+/// It is [`std::process::ChildStdout`], for tasks.
 ///
 /// # Cancellation
 ///
@@ -63,8 +67,9 @@ pub struct ChildStdin(pub(crate) PipeEnd<process::ChildStdin>);
 /// Those of [`PipeReader`](crate::io::PipeReader).
 pub struct ChildStdout(pub(crate) PipeEnd<process::ChildStdout>);
 
-/// Is the reading end of a pipe from a child's standard error: [`std::process::ChildStderr`], for tasks. Otherwise as
-/// [`ChildStdout`].
+/// Is the reading end of a pipe from a child's standard error.
+///
+/// It is [`std::process::ChildStderr`], for tasks. Otherwise it behaves as [`ChildStdout`] does.
 pub struct ChildStderr(pub(crate) PipeEnd<process::ChildStderr>);
 
 writes!(ChildStdin);

@@ -39,8 +39,9 @@ impl<S: AsFd> Descriptor<S> {
         Descriptor { link, nonblocking, rechecks_writes, short_reads_drain: false, inner }
     }
 
-    /// Another descriptor of the same open file, of which all holds that does of this one. The wish
-    /// is its own from now on.
+    /// Wraps another descriptor of this open file, with this one's properties.
+    ///
+    /// From now on each has a mode of its own.
     pub(crate) fn with_clone(&self, clone: S) -> Descriptor<S> {
         Descriptor {
             rechecks_writes: self.rechecks_writes().into(),

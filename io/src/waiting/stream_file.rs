@@ -132,7 +132,7 @@ impl<S: AsFd> StreamFile<S> {
         StreamFile { io, is_endless, shared: Arc::new(shared) }
     }
 
-    /// Makes a file of another descriptor of the same open file.
+    /// Makes a stream file of another descriptor of this open file.
     pub(crate) fn with_clone(&self, clone: S) -> StreamFile<S> {
         let (io, shared) = (self.io.with_clone(clone), Arc::clone(&self.shared));
         StreamFile { io, is_endless: self.is_endless, shared }

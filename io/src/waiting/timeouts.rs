@@ -87,8 +87,9 @@ pub(crate) fn refuse_zero(timeout: Option<Duration>) -> io::Result<Option<Durati
 macro_rules! deadline_methods {
     (read $ours:ident: $it:ident => $limit:expr) => {
         impl $ours {
-            /// Sets the moment until which reads wait, all of them together: a bound for a whole request, however many
-            /// reads it takes. `None`, the default, is for ever.
+            /// Sets the moment until which all reads wait; `None`, the default, is for ever.
+            ///
+            /// It bounds a whole request, however many reads that takes.
             ///
             /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout; where there is a timeout as well,
             /// whichever comes first counts. What is there already is read at any time, and a read that waits already keeps
@@ -107,8 +108,9 @@ macro_rules! deadline_methods {
     };
     (write $ours:ident: $it:ident => $limit:expr) => {
         impl $ours {
-            /// Sets the moment until which writes wait, all of them together: a bound for a whole answer, however many
-            /// writes it takes. `None`, the default, is for ever.
+            /// Sets the moment until which all writes wait; `None`, the default, is for ever.
+            ///
+            /// It bounds a whole answer, however many writes that takes.
             ///
             /// A write that would wait beyond it fails with `WouldBlock`, as with a timeout; where there is a timeout as
             /// well, whichever comes first counts. What there is room for is written at any time, and a write that waits

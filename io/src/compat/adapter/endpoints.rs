@@ -27,19 +27,23 @@ use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::registration::Registered;
 
-/// Is something of ours that an [`Async`](super::Async) polls: a [`Reader`], a [`Writer`], a
-/// [`Listener`] or a [`Datagram`] socket.
+/// Is a type of this crate that an [`Async`](super::Async) polls.
+///
+/// It is a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
 pub trait Endpoint: Sealed {}
 
-/// Is an [`Endpoint`] that bytes are read from: [`TcpStream`], [`UnixStream`], [`PipeReader`],
-/// [`ChildStdout`], [`ChildStderr`] and [`DuplexStream`].
+/// Is an [`Endpoint`] that bytes are read from.
+///
+/// These are [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
+/// [`DuplexStream`].
 pub trait Reader: Endpoint + Sealed<Inner: Reads> {}
 
-/// Is an [`Endpoint`] that bytes are written to: [`TcpStream`], [`UnixStream`], [`PipeWriter`],
-/// [`ChildStdin`] and [`DuplexStream`].
+/// Is an [`Endpoint`] that bytes are written to.
+///
+/// These are [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
 pub trait Writer: Endpoint + Sealed<Inner: Writes> {}
 
-/// Is an [`Endpoint`] through which connections come: [`TcpListener`] and [`UnixListener`].
+/// Is an [`Endpoint`] that accepts connections: [`TcpListener`] and [`UnixListener`].
 pub trait Listener:
     Endpoint + Accepts<Accepted = (<Self as Listener>::Stream, <Self as Listener>::Address)>
 {

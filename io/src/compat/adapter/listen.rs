@@ -17,7 +17,7 @@ use crate::waiting::attempt::Attempt;
 type Accepted<L> = (Async<<L as Listener>::Stream>, <L as Listener>::Address);
 
 impl<L: Listener> Async<L> {
-    /// Accepts a connection: gives it, to be polled in its turn, with the address of its other end.
+    /// Accepts a connection, and returns its `Async` with the address of its peer.
     ///
     /// # Errors
     /// Those of the listener. That no descriptor is left is said at once, without the pause that

@@ -45,8 +45,9 @@ impl<S: Datagram> Async<S> {
         poll_fn(|context| self.site(&mut waits).recv(context, buf)).await
     }
 
-    /// Receives a message, and gives its length and the address of its sender. What does not fit
-    /// into the buffer is lost.
+    /// Receives a message, and returns its length and the address of its sender.
+    ///
+    /// What does not fit into the buffer is lost.
     ///
     /// # Errors
     /// Those of the socket.
@@ -85,8 +86,9 @@ impl<S: Datagram> Async<S> {
         poll_fn(|context| self.site(&mut waits).send(context, buf)).await
     }
 
-    /// Sends a message to an address. As long as the queue of a Unix receiver is full it waits,
-    /// with a descriptor more, by which it hears that there is room.
+    /// Sends a message to an address.
+    ///
+    /// While the queue of a Unix receiver is full it waits. A further descriptor tells it of room.
     ///
     /// # Errors
     /// Those of the socket; and when there is no descriptor for that wait.
@@ -121,7 +123,9 @@ impl<S: Datagram> Async<S> {
         self.polled().recv(context, buf)
     }
 
-    /// [`recv_from`](Async::recv_from) as a poll, which keeps the waker of the last receiver.
+    /// Polls for a message, as [`recv_from`](Async::recv_from) awaits one.
+    ///
+    /// It keeps the waker of the last caller.
     ///
     /// # Errors
     /// As [`recv_from`](Async::recv_from).

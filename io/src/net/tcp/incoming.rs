@@ -22,7 +22,9 @@ impl TcpListener {
     }
 }
 
-/// Gives the connections of a listener that it owns: made by [`TcpListener::into_incoming`].
+/// Iterates over connections and owns the listener.
+///
+/// It is made by [`TcpListener::into_incoming`].
 #[derive(Debug)]
 #[must_use = "iterators are lazy and do nothing unless consumed"]
 pub struct IntoIncoming {

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// Says how a TCP connection over which nothing comes is probed. A field that is `None` is left to the system.
+/// Says how a silent TCP connection is probed.
+///
+/// A field that is `None` is left to the system.
 ///
 /// # Examples
 ///

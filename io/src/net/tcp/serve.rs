@@ -14,8 +14,10 @@ use crate::net::ToSocketAddrs;
 use crate::net::resolve::try_each;
 
 impl TcpListener {
-    /// Serves one port by a listener for each worker of the current runtime, with `SO_REUSEPORT`:
-    /// `serve` runs once on every worker, in a task that stays there.
+    /// Serves one port by a listener on each worker of the current runtime.
+    ///
+    /// The listeners share the port by `SO_REUSEPORT`. `serve` runs once on every worker, in a task
+    /// that stays there.
     ///
     /// The system divides the connections between the listeners by their addresses, so an accept
     /// wakes one worker and not all of them; but it does not know which worker is busy, and a

@@ -18,7 +18,7 @@ use crate::net::resolve::try_each;
 use crate::sys;
 use crate::waiting::convert::forward;
 
-/// Is a TCP socket that neither listens nor connects yet: for what has to be set before it does.
+/// Is a TCP socket that takes options before it listens or connects.
 ///
 /// Options that are not here can be set on its descriptor, by socket2 for one. On Linux the
 /// connections that a listener accepts inherit its options.
@@ -125,7 +125,7 @@ impl TcpSocket {
         sys::tcp_socket_nonblocking(Domain::IPV6).map(TcpSocket)
     }
 
-    /// Takes a socket that has std's type but is not connected yet, as those of socket2 can be had.
+    /// Takes a socket of std's type that is not connected yet, such as one of socket2.
     ///
     /// # Examples
     ///
@@ -194,8 +194,9 @@ impl TcpSocket {
         fn only_v6() -> io::Result<bool>;
     }
 
-    /// Has closing the connection reset it and throw away what is unsent: a linger time of zero,
-    /// with which closing never blocks.
+    /// Makes closing reset the connection and discard what is unsent.
+    ///
+    /// It is a linger time of zero, with which closing never blocks.
     ///
     /// # Errors
     ///
@@ -372,7 +373,7 @@ impl AsRawFd for TcpSocket {
 }
 
 impl TcpListener {
-    /// Binds a new listener to the first of the addresses that can be bound, with `SO_REUSEADDR`.
+    /// Binds a listener to the first address that can be bound, with `SO_REUSEADDR`.
     ///
     /// Port 0 asks the system for a free port, which [`local_addr`](TcpListener::local_addr) then tells.
     ///

@@ -121,7 +121,9 @@ impl TcpStream {
         self.0.std().shutdown(how)
     }
 
-    /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.
+    /// Reads data and leaves it for the next read.
+    ///
+    /// It waits as a read does.
     ///
     /// # Cancellation
     ///

@@ -23,7 +23,9 @@ use crate::sys;
 use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
 
-/// Is a socket for messages within this machine: [`std::os::unix::net::UnixDatagram`], for tasks.
+/// Is a socket for messages within this machine.
+///
+/// It is [`std::os::unix::net::UnixDatagram`], for tasks.
 ///
 /// Messages are neither lost nor reordered: sending puts the task to sleep while the receiver's
 /// queue is full, receiving until a message comes; in a plain thread they block it. Any number of
@@ -137,8 +139,9 @@ impl UnixDatagram {
         net::UnixDatagram::bind_addr(socket_addr).map(UnixDatagram::fresh)
     }
 
-    /// Makes a socket without an address: it can send, and receive if it is connected by
-    /// [`pair`](UnixDatagram::pair) only.
+    /// Makes a socket without an address.
+    ///
+    /// It can send. Only sockets of a [`pair`](UnixDatagram::pair) receive without an address.
     ///
     /// # Errors
     ///
@@ -161,8 +164,9 @@ impl UnixDatagram {
         UnixDatagram(Socket::fresh(inner))
     }
 
-    /// Fixes the receiver of [`send`](UnixDatagram::send), from which alone messages are received
-    /// then. It never waits.
+    /// Fixes the peer that [`send`](UnixDatagram::send) sends to and messages come from.
+    ///
+    /// It never waits.
     ///
     /// # Errors
     ///
@@ -180,7 +184,7 @@ impl UnixDatagram {
         self.0.std().connect_addr(socket_addr)
     }
 
-    /// Sends a message to the socket at a path. If its queue is full, waits until there is room in it.
+    /// Sends a message to the socket at a path, and waits for room in its queue.
     ///
     /// # Cancellation
     ///

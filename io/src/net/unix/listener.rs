@@ -10,7 +10,9 @@ use super::UnixStream;
 use crate::net::acceptor::Acceptor;
 use crate::net::options::{incoming, listener_methods};
 
-/// Accepts connections from this machine: [`std::os::unix::net::UnixListener`], for tasks.
+/// Accepts connections from this machine.
+///
+/// It is [`std::os::unix::net::UnixListener`], for tasks.
 ///
 /// [`accept`](UnixListener::accept) puts the task to sleep until a client connects; in a plain
 /// thread it blocks it. The file at the path stays when the listener is dropped, as with std.

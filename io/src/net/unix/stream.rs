@@ -13,7 +13,9 @@ use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
 use crate::waiting::convert::{reads, writes};
 
-/// Is one end of a connection within this machine: [`std::os::unix::net::UnixStream`], for tasks.
+/// Is one end of a connection within this machine.
+///
+/// It is [`std::os::unix::net::UnixStream`], for tasks.
 ///
 /// Reading and writing put the task to sleep, never the thread; in a plain thread they block it.
 /// Dropping the stream closes it. Reading and writing are independent, and any number of tasks may
@@ -81,7 +83,7 @@ reads!(UnixStream);
 writes!(UnixStream);
 
 impl UnixStream {
-    /// Opens a connection to the listener at a path. If its queue is full, waits until there is room in it.
+    /// Connects to the listener at a path, and waits for room in its queue.
     ///
     /// # Cancellation
     ///
@@ -189,7 +191,9 @@ impl UnixStream {
         self.0.std().shutdown(how)
     }
 
-    /// Reads without taking the data away, so that the next read gets it again. Waits as a read does.
+    /// Reads data and leaves it for the next read.
+    ///
+    /// It waits as a read does.
     ///
     /// # Cancellation
     ///

@@ -48,7 +48,9 @@ pub fn symlink<P: AsRef<Path>, Q: AsRef<Path>>(original: P, link: Q) -> io::Resu
     with_path(link, |link| std::os::unix::fs::symlink(original, link))
 }
 
-/// Changes whose file it is; of a symbolic link, what it points to. `None` leaves that as it is.
+/// Changes the owner and the group of a file, and follows a symbolic link.
+///
+/// `None` leaves the owner or the group as it is.
 ///
 /// # Errors
 ///

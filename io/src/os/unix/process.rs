@@ -43,8 +43,9 @@ mod sealed {
 
 impl sealed::Sealed for Command {}
 
-/// Adds what only Unix has to [`Command`]: std's trait of the same name, for our type. The type has
-/// all of it as methods of its own, so the trait is for code that names it.
+/// Adds what only Unix has to [`Command`]: std's `CommandExt`, for tasks.
+///
+/// The type has all of it as methods of its own. So the trait is for code that names it.
 ///
 /// # Examples
 ///
@@ -72,13 +73,13 @@ impl sealed::Sealed for Command {}
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub trait CommandExt: sealed::Sealed {
-    /// As [`Command::uid`].
+    /// Calls [`Command::uid`].
     fn uid(&mut self, id: u32) -> &mut Command;
 
-    /// As [`Command::gid`].
+    /// Calls [`Command::gid`].
     fn gid(&mut self, id: u32) -> &mut Command;
 
-    /// As [`Command::pre_exec`].
+    /// Calls [`Command::pre_exec`].
     ///
     /// # Safety
     ///
@@ -87,13 +88,13 @@ pub trait CommandExt: sealed::Sealed {
     where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static;
 
-    /// As [`Command::exec`].
+    /// Calls [`Command::exec`].
     fn exec(&mut self) -> io::Error;
 
-    /// As [`Command::arg0`].
+    /// Calls [`Command::arg0`].
     fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command;
 
-    /// As [`Command::process_group`].
+    /// Calls [`Command::process_group`].
     fn process_group(&mut self, pgroup: i32) -> &mut Command;
 }
 
