@@ -35,7 +35,9 @@ pub type Builder = fibra_runtime::Builder<Runtime>;
 pub struct Runtime(fibra_runtime::Runtime);
 
 impl Runtime {
-    /// Starts a runtime with the defaults: one worker for each processor that the process may use.
+    /// Starts a runtime with the defaults.
+    ///
+    /// These are one worker for each processor that the process may use.
     ///
     /// # Errors
     /// Returns the system's error if it refuses a thread or a descriptor.

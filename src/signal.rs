@@ -113,8 +113,8 @@ impl Signal {
     /// Starts to listen to the signal with this number.
     ///
     /// # Errors
-    /// Returns `InvalidInput` if no such signal exists, if the system lets no process handle it (`SIGKILL`, `SIGSTOP`), and
-    /// if it reports a thread's own error (`SIGSEGV`, `SIGBUS`, `SIGILL`, `SIGFPE`). Returns the system's error if it refuses
+    /// Returns `InvalidInput` if no such signal exists, and for signals that no program can listen to: `SIGKILL`, `SIGSTOP`,
+    /// and those of a thread's own errors (`SIGSEGV`, `SIGBUS`, `SIGILL`, `SIGFPE`). Returns the system's error if it refuses
     /// the first listener a thread or a descriptor.
     pub fn new(number: i32) -> io::Result<Signal> {
         Ok(Signal { listener: Listener::new(number)? })
@@ -161,7 +161,7 @@ impl Signal {
         self.event().wait_deadline(deadline)
     }
 
-    /// Receives a delivery if there is one, without waiting. Returns whether there was one.
+    /// Receives a delivery without waiting; returns true if there was one.
     pub fn try_recv(&self) -> bool {
         self.event().try_wait()
     }

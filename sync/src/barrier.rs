@@ -11,7 +11,7 @@ use fibra_runtime::time;
 use crate::budget;
 use crate::wait::{self, Admit, Left, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
-/// Lets a given number of parties meet before any of them goes on, round after round.
+/// Lets a number of parties meet before any of them goes on, round after round.
 ///
 /// # Fairness
 /// The last party to arrive is the leader of the round, and wakes the waiters in the order of

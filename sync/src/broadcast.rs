@@ -367,7 +367,9 @@ impl<T: Clone> Receiver<T> {
         })
     }
 
-    /// Waits for the next message, as a future. Dropped before it is ready it loses no message.
+    /// Waits for the next message, as a future.
+    ///
+    /// Dropped before it is ready it loses no message.
     ///
     /// # Errors
     /// As for [`recv`](Receiver::recv).

@@ -59,7 +59,9 @@ impl CountdownEvent {
         self.state.count() == 0
     }
 
-    /// Counts down by one. Returns true if this was the last signal, which wakes all waiters.
+    /// Counts down by one; returns true if this was the last signal.
+    ///
+    /// The last signal wakes all waiters.
     ///
     /// # Panics
     /// Panics if the count is zero: there was a signal too many.
@@ -119,7 +121,7 @@ impl CountdownEvent {
         self.try_add_many(1)
     }
 
-    /// Asks for `count` more signals, unless the count is zero. Returns true if it was not.
+    /// Asks for `count` more signals; returns false if the count is zero already.
     ///
     /// # Panics
     /// Panics if the count would not fit into a `usize`.

@@ -116,7 +116,9 @@ impl<T, F> LazyLock<T, F> {
         this.value.get()
     }
 
-    /// Waits until another caller has made the value, at most for `timeout`. Makes nothing.
+    /// Waits until another caller has made the value, at most for `timeout`.
+    ///
+    /// It makes nothing.
     ///
     /// Returns `None` if the time ran out.
     ///

@@ -26,7 +26,7 @@ pub mod watch;
 // The models in `tests/loom.rs` give this path another meaning.
 use fibra_runtime::wait;
 
-/// Re-exports the crate that the locks and guards are built on, for code that is generic over locks.
+/// Re-exports the crate of the lock traits, for code that is generic over locks.
 pub use lock_api;
 
 pub use auto_reset_event::AutoResetEvent;

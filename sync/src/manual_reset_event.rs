@@ -86,7 +86,7 @@ impl ManualResetEvent {
         self.wait_to(|| None);
     }
 
-    /// Waits until the event is set, but no longer than `timeout`. Returns true if it was set.
+    /// Waits at most `timeout` until the event is set; returns true if it was set.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -106,7 +106,7 @@ impl ManualResetEvent {
         self.wait_to(|| time::deadline(timeout))
     }
 
-    /// Waits until the event is set, but not beyond `deadline`. Returns true if it was set.
+    /// Waits at most until `deadline` for the event; returns true if it was set.
     ///
     /// # Cancellation
     /// A cancellation point.

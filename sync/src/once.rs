@@ -132,7 +132,9 @@ impl Once {
         });
     }
 
-    /// Returns true if an initializer has run to its end. What it wrote is then visible.
+    /// Returns true if an initializer has run to its end.
+    ///
+    /// What it wrote is then visible.
     #[inline]
     pub fn is_completed(&self) -> bool {
         self.raw.is_complete()
@@ -185,7 +187,7 @@ impl Once {
         self.wait_to(ONCE, true, None);
     }
 
-    /// Waits for an initializer to succeed, at most for `timeout`. Returns true if one has.
+    /// Waits at most `timeout` for an initializer; returns true if one has succeeded.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -206,7 +208,7 @@ impl Once {
         self.wait_to(ONCE, false, time::deadline(timeout))
     }
 
-    /// Waits for an initializer to succeed, at most until `deadline`. Returns true if one has.
+    /// Waits until `deadline` for an initializer; returns true if one has succeeded.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -75,7 +75,7 @@ impl<T> OnceCell<T> {
         self.completed()
     }
 
-    /// Waits until the cell is full, at most for `timeout`. Returns `None` if it is not.
+    /// Waits at most `timeout` for the value; returns `None` if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -98,7 +98,7 @@ impl<T> OnceCell<T> {
         self.get()
     }
 
-    /// Waits until the cell is full, at most until `deadline`. Returns `None` if it is not.
+    /// Waits at most until `deadline` for the value; returns `None` if there is none.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -155,7 +155,9 @@ impl<T> Sender<T> {
         self.closed_to(Some(deadline))
     }
 
-    /// Waits until the receiver is dropped or closed, as a future that may be dropped at any time.
+    /// Waits until the receiver is dropped or closed, as a future.
+    ///
+    /// The future may be dropped at any time.
     ///
     /// # Examples
     /// ```

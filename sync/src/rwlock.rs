@@ -120,8 +120,7 @@ impl<T> RwLock<T> {
         RwLock(Untyped::new(value))
     }
 
-    /// Makes an unlocked lock around `value` in which a writer that waits goes before any reader
-    /// that comes later.
+    /// Makes an unlocked lock in which a waiting writer goes before later readers.
     ///
     /// # Examples
     /// ```
@@ -316,15 +315,16 @@ impl<T: ?Sized> RwLock<T> {
         self.0.try_write()
     }
 
-    /// As [`write`](RwLock::write), but waits no longer than `timeout`. If that is too short, the
-    /// readers go in that waited behind this writer only.
+    /// Locks for writing, and waits no longer than `timeout`.
+    ///
+    /// When the time runs out, the readers that waited for this writer alone go in.
     #[inline]
     #[track_caller]
     pub fn try_write_for(&self, timeout: Duration) -> Option<RwLockWriteGuard<'_, T>> {
         self.0.try_write_for(timeout)
     }
 
-    /// As [`try_write_for`](RwLock::try_write_for), until `deadline`.
+    /// Locks for writing, and waits no longer than until `deadline`.
     #[inline]
     #[track_caller]
     pub fn try_write_until(&self, deadline: Instant) -> Option<RwLockWriteGuard<'_, T>> {

@@ -497,7 +497,7 @@ pub struct Permits<S: Deref<Target = Semaphore>> {
 /// Permits that borrow their semaphore.
 pub type SemaphorePermit<'a> = Permits<&'a Semaphore>;
 
-/// Permits that own a count of their semaphore, so that they may outlive the place where they were taken.
+/// Permits that own a count of their semaphore, and may outlive its borrow.
 pub type OwnedSemaphorePermit = Permits<Arc<Semaphore>>;
 
 impl<S: Deref<Target = Semaphore>> Permits<S> {
@@ -510,8 +510,9 @@ impl<S: Deref<Target = Semaphore>> Permits<S> {
         self.count
     }
 
-    /// Never gives the permits back: the semaphore has as many fewer from now on, until
-    /// [`add_permits`](Semaphore::add_permits).
+    /// Drops the guard without giving its permits back.
+    ///
+    /// The semaphore has as many fewer from now on, until [`add_permits`](Semaphore::add_permits).
     pub fn forget(mut self) {
         self.count = 0;
     }
@@ -529,7 +530,7 @@ impl<S: Deref<Target = Semaphore>> Permits<S> {
         self.count += mem::take(&mut other.count);
     }
 
-    /// Makes `count` of these permits a guard of their own. Returns `None` if these are fewer.
+    /// Splits off `count` permits as a guard; returns `None` if there are fewer.
     pub fn split(&mut self, count: usize) -> Option<Self>
     where
         S: Clone,

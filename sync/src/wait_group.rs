@@ -58,7 +58,7 @@ pub struct Worker<'a> {
     group: &'a WaitGroup,
 }
 
-/// Keeps one worker of a [`WaitGroup`] busy until it is dropped, and owns the group.
+/// Counts one busy worker of a [`WaitGroup`] until it is dropped, and owns the group.
 #[must_use = "dropped at once it is done at once"]
 #[derive(Debug)]
 pub struct OwnedWorker {
@@ -146,7 +146,7 @@ impl WaitGroup {
         self.state.wait_to(|| time::deadline(timeout), &WAIT_GROUP)
     }
 
-    /// Waits until no worker is busy, at most until `deadline`. Returns true if none was.
+    /// Waits until no worker is busy, or `deadline`; returns true if none was.
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -355,7 +355,9 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Borrows the value, and does not count it as seen. Waits while a sender changes it.
+    /// Borrows the value, and does not count it as seen.
+    ///
+    /// It waits while a sender changes the value.
     pub fn borrow(&self) -> Ref<'_, T> {
         let value = self.shared.value.read();
         Ref { value, has_changed: self.shared.versions.look().version != self.seen }

@@ -100,12 +100,12 @@ pub fn stdin() -> Stdin {
 /// # Cancellation
 ///
 /// Waiting for input is a cancellation point, and so is waiting for the lock. No byte is lost: an
-/// operation that is cut short has taken nothing, and the next one finds all of it. (Not so where another
-/// process takes input from the same terminal or FIFO at that moment, nor for
-/// [`read_to_end`](Read::read_to_end) and the like *through adapters*, which keep what they have
-/// read for themselves.) A task that unwinds from a cancellation waits for no input, nor for the
-/// owner of the lock: its reads fail with `TimedOut`. So do those in destructors that end a
-/// cancelled task.
+/// operation that is cut short has taken nothing, and the next one finds all of it. There are two
+/// exceptions. Another process may take input from this terminal or FIFO at that moment. And
+/// [`read_to_end`](Read::read_to_end) and the like *through adapters* keep what they have read.
+///
+/// A task that unwinds from a cancellation waits for no input, nor for the owner of the lock: its
+/// reads fail with `TimedOut`. So do those in destructors that end a cancelled task.
 ///
 /// # Differences from std
 ///

@@ -73,10 +73,10 @@ impl Builder {
     /// It is for what is tied to the thread but belongs to the task: an entered tracing span, a
     /// scoped thread-local. It replaces an earlier hook.
     ///
-    /// The hook is called on the task's own stack: with [`Switch::In`] before the task's first code
-    /// and each time right after it is back from a suspension, with [`Switch::Out`] right before
-    /// each suspension and after the last code, destructors of task-locals and of an unclaimed
-    /// result included. Calls alternate, beginning with `In`, and an `Out` is the last. A task that
+    /// The hook is called on the task's own stack. A call with [`Switch::In`] comes before the task's
+    /// first code and right after each suspension. A call with [`Switch::Out`] comes right before
+    /// each suspension and after the last code. The destructors of task-locals and of an unclaimed
+    /// result count as code. Calls alternate, beginning with `In`, and an `Out` is the last. A task that
     /// ends un-run off the workers has none. The hook itself is dropped in the task, when that has
     /// ended.
     ///

@@ -28,7 +28,7 @@ use crate::tasks::raw::TaskHooks;
 use crate::tasks::task::Task;
 use crate::waiter::description::WaitDescription;
 
-/// Owns a growing set of tasks, and yields their results in the order of their ends.
+/// Owns a set of tasks, and yields their results in the order of their ends.
 ///
 /// Several tasks and threads may spawn and join at once. The tasks are `'static`; for tasks that
 /// borrow there is [`scope`](crate::scope). Dropping the group cancels its tasks and does not wait

@@ -326,7 +326,9 @@ impl<T> Drop for JoinHandle<T> {
     }
 }
 
-/// Arm of a select that waits for the end of a task. It leaves the result to the handle.
+/// Waits for the end of a task as an arm of a select.
+///
+/// It leaves the result to the handle.
 ///
 /// It borrows the handle alone: a task has one joiner.
 #[doc(hidden)]

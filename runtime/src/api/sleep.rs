@@ -36,7 +36,7 @@ impl WaitStrategy for ForTheClock {
     }
 }
 
-/// Returns the time that is `timeout` from now. Returns `None` if the clock has none.
+/// Returns the time that is `timeout` from now, or `None` if the clock has none.
 ///
 /// For several waits that share one timeout: what remains after one of them is left to the next.
 ///

@@ -140,7 +140,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
     }
 }
 
-/// Runs `f` on the blocking pool while the calling task sleeps, and returns its value.
+/// Runs `f` on the blocking pool while the caller sleeps, and returns its value.
 ///
 /// It is for calls that block a thread: reading a file, resolving a name, a long computation.
 ///
@@ -189,7 +189,7 @@ where
     }
 }
 
-/// Cancels and unwinds the current task if the runtime ends, where the pool had no thread for it.
+/// Cancels and unwinds a task that the pool had no thread for, if the runtime ends.
 ///
 /// Its worker would cancel it in a moment. Returns where the task cannot be unwound.
 pub fn heed_end() {

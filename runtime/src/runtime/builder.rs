@@ -138,15 +138,18 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets how long a task that finds no stack waits for one; for tests, which a busy machine may
-    /// hold up for as long as that.
+    /// Sets how long a task that finds no stack waits for one; for tests.
+    ///
+    /// A busy machine may hold a test up for as long as the default.
     #[doc(hidden)]
     pub fn stack_patience(mut self, patience: Duration) -> Self {
         self.config.stack_patience = patience;
         self
     }
 
-    /// Sets the seed of the workers' random choices, for tests and simulations. Random unless set.
+    /// Sets the seed of the workers' random choices, for tests and simulations.
+    ///
+    /// The seed is random unless set.
     #[doc(hidden)]
     pub fn seed(mut self, seed: u64) -> Self {
         self.config.seed = seed;
@@ -207,13 +210,15 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
-    /// Sets how long an idle thread of the blocking pool is kept. 10 seconds unless set.
+    /// Sets how long an idle thread of the blocking pool is kept; 10 seconds if unset.
     pub fn blocking_keep_alive(mut self, keep: Duration) -> Self {
         self.blocking.keep_alive = keep;
         self
     }
 
-    /// Lets the blocking pool have so many threads at a time, as if the system had no more; for tests.
+    /// Limits the blocking pool to so many threads at a time; for tests.
+    ///
+    /// It stands for a system that has no more threads.
     #[doc(hidden)]
     pub fn startable_blocking_threads(mut self, threads: usize) -> Self {
         self.blocking.startable = threads;
@@ -281,16 +286,15 @@ impl<R: From<Runtime>> Builder<R> {
     ///
     /// The hook is called before the task unwinds, on its worker's thread; waits block that thread
     /// in there. It is not called for a cancellation, nor for
-    /// [`resume_unwind`](std::panic::resume_unwind), and so not for a panic in the closure of an
-    /// [`unblock`](crate::unblock), which the process's own hook tells of. A hook that the program
-    /// sets with [`std::panic::set_hook`] after the first runtime was built takes the place of this
-    /// one as well.
+    /// [`resume_unwind`](std::panic::resume_unwind). So it is not called for a panic in the closure
+    /// of an [`unblock`](crate::unblock), which the hook of the process reports. A hook that the
+    /// program sets with [`std::panic::set_hook`] after the first runtime was built replaces it.
     ///
-    /// std forbids to change the panic hook on a thread that panics. So a
-    /// runtime that is built in a panic hook, or in a destructor of a thread that panics, has
-    /// neither this nor the line with the name, if it is the first of the process, until another
-    /// one is built elsewhere. And the first one is not to be built on a thread for which a panic
-    /// hook waits: both would wait for ever.
+    /// std forbids to change the panic hook on a thread that panics. So the first runtime of a
+    /// process has no hook, and no line with the name, if it is built in a panic hook or in a
+    /// destructor of a thread that panics. It gets both when another runtime is built elsewhere. And
+    /// the first runtime is not to be built on a thread for which a panic hook waits: both would wait
+    /// for ever.
     ///
     /// A panic of the hook ends the process, with a message: std allows none inside a panic hook.
     ///
@@ -321,10 +325,10 @@ impl<R: From<Runtime>> Builder<R> {
     /// A task holds its worker by computing, or by a call that blocks the thread. Each such stall
     /// is told once. Off unless set.
     ///
-    /// The thread looks four times per limit, and once a millisecond at the most, so a stall is
-    /// told up to half a limit late, and a stall hardly longer than the limit may be missed;
-    /// none is told that was not. A machine that gives the worker no processor makes a stall as
-    /// well. [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
+    /// The thread looks four times per limit, and once a millisecond at the most. So a report is up
+    /// to half a limit late, and a stall hardly longer than the limit may be missed. No report is
+    /// false. A machine that gives the worker no processor makes a stall as well.
+    /// [`Handle::stalls`](crate::runtime::handle::Handle::stalls) counts them.
     ///
     /// # Panics
     /// Panics if `limit` is zero.

@@ -124,7 +124,9 @@ impl Handle {
         self.shared.blocks.len()
     }
 
-    /// Runs `f` on the blocking pool of that runtime; see [`spawn_blocking`](crate::spawn_blocking).
+    /// Runs `f` on the blocking pool of that runtime.
+    ///
+    /// See [`spawn_blocking`](crate::spawn_blocking).
     pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,

@@ -31,7 +31,9 @@ impl Handle {
         self.shared().blocks.iter().map(|block| block.counters.read()).collect()
     }
 
-    /// Returns what a task waits for. Returns `None` if it is not asleep, or while it falls asleep or wakes.
+    /// Returns what a task waits for, or `None` if it is not asleep.
+    ///
+    /// It may be `None` while the task falls asleep or wakes.
     #[doc(hidden)]
     pub fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
         let mut found = task.as_ref().waits_for()?;

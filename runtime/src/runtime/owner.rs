@@ -68,7 +68,9 @@ impl Runtime {
         self.handle().spawn(f)
     }
 
-    /// Runs `f` on the blocking pool of this runtime; see [`spawn_blocking`](crate::spawn_blocking).
+    /// Runs `f` on the blocking pool of this runtime.
+    ///
+    /// See [`spawn_blocking`](crate::spawn_blocking).
     pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -77,7 +79,7 @@ impl Runtime {
         self.handle().spawn_blocking(f)
     }
 
-    /// Runs `f` as a task of this runtime and waits for its value on the calling thread.
+    /// Runs `f` as a task of this runtime, and blocks the calling thread for its value.
     ///
     /// # Panics
     /// Resumes a panic of `f`. Panics when called from a task, which must not block its worker, and

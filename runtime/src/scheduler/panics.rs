@@ -159,7 +159,7 @@ fn report_of(task: Task, previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), 
     }
 }
 
-/// Wraps a closure that runs on another stack of the same thread.
+/// Wraps a closure that runs on another stack of its thread.
 struct OnThisThread<F>(F);
 
 // SAFETY: it is called before `on_worker_stack` returns, on the same thread.

@@ -63,7 +63,7 @@ pub(crate) enum Target<'a> {
 pub(crate) enum Look {
     /// At flags only.
     Flags,
-    /// Also at the clock.
+    /// At flags and at the clock.
     Clock,
 }
 

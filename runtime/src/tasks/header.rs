@@ -58,10 +58,11 @@ pub(crate) enum Nature {
     Local,
     /// On another worker after each sleep.
     Migratable,
-    /// As `Homing`, for the library itself: no limit of tasks counts it.
+    /// Task of the library that starts as `Homing` does: no limit of tasks counts it.
     Internal,
-    /// As `Homing`, until its owner takes it back. No limit counts it, since its owner may wait for
-    /// it.
+    /// Starts as `Homing` does, unless its owner takes it back.
+    ///
+    /// No limit counts it, since its owner may wait for it.
     Forked,
     /// On a thread of the blocking pool.
     Blocking,

@@ -65,7 +65,9 @@ pub enum Order {
     Listed,
 }
 
-/// Waits until one of `arms` is ready, and acts by `purpose`. Returns its number, or none in time.
+/// Waits until one of `arms` is ready, acts by `purpose`, and returns its number.
+///
+/// Returns `None` if none was ready in time.
 ///
 /// A select that never waits is charged for, so that a loop of selects starves no task.
 pub fn choose<A: Deref<Target: Arm>>(

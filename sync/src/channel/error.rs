@@ -34,7 +34,9 @@ pub enum TrySendError<T> {
     Disconnected(T),
 }
 
-/// The message of a [`send_timeout`](super::Sender::send_timeout), and why it was not sent.
+/// The unsent message of a [`send_timeout`](super::Sender::send_timeout).
+///
+/// The variant tells why it was not sent.
 ///
 /// # Examples
 /// ```

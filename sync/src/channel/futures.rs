@@ -46,7 +46,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Receives a message, for futures: [`recv`](Receiver::recv) that gives way to its executor instead of waiting.
+    /// Receives a message: [`recv`](Receiver::recv), as a future.
     ///
     /// The future is notified of a message and takes it at its next poll; another receiver may be
     /// quicker. Receivers that block are served before futures. A dropped future has received

@@ -33,7 +33,9 @@ pub struct IntoIter<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Iterates over the messages, waiting for each, until the channel is empty and disconnected.
+    /// Iterates over the messages, and waits for each.
+    ///
+    /// The iterator ends when the channel is empty and disconnected.
     ///
     /// # Examples
     /// ```

@@ -116,7 +116,7 @@ fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
     (Sender { channel: Arc::clone(&channel) }, Receiver { source: Source::Senders(channel) })
 }
 
-/// Makes a receiver that gets one message after `delay`: the time at which it was due.
+/// Makes a receiver of one message after `delay`: the time at which it was due.
 ///
 /// Nothing runs meanwhile. The channel is never disconnected: a second receive waits without end.
 ///
@@ -147,7 +147,7 @@ pub fn at(due: Instant) -> Receiver<Instant> {
     Receiver { source: Source::Clock(Arc::new(Timer::once(due))) }
 }
 
-/// Makes a receiver that gets a message each `period`: the time at which it was due.
+/// Makes a receiver of a message each `period`: the time at which it was due.
 ///
 /// The first message is due after one period. At most one message waits. Messages that become due meanwhile are missed, and
 /// the next one is due a period after the waiting one was received. A message that a receive or a select has waited for moves no

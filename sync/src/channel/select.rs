@@ -128,7 +128,7 @@ impl<'a> Select<'a> {
         index
     }
 
-    /// Removes an operation from the list, for instance after its channel was disconnected.
+    /// Removes an operation from the list, for instance of a disconnected channel.
     ///
     /// # Panics
     /// Panics if no operation has this index, or if it was removed before.
@@ -239,7 +239,7 @@ impl<'a> Select<'a> {
         self.ready_within(Limit::Never).expect("without a limit it is never late")
     }
 
-    /// Waits until an operation is ready, but no longer than `timeout`, and returns its index.
+    /// Waits at most `timeout` until an operation is ready, and returns its index.
     ///
     /// # Errors
     /// Fails if no operation was ready in time.

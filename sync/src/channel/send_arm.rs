@@ -24,7 +24,9 @@ pub struct SendArm<'a, T> {
     outcome: Cell<Option<Permit<'a, T>>>,
 }
 
-/// The right to send one message without waiting. Dropped unused it passes to the next sender.
+/// The right to send one message without waiting.
+///
+/// Dropped unused it passes to the next sender.
 pub struct Permit<'a, T> {
     channel: &'a Shared<T>,
     /// None if no receiver is left, or after use.

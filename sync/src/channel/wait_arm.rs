@@ -20,7 +20,7 @@ pub struct WaitArm<'a, S: Selectable> {
     taken: Cell<bool>,
 }
 
-/// Makes the arm of a source by a method, which is found behind an `Arc` or a reference too.
+/// Makes the arm of a source, by a method that is found behind an `Arc` too.
 pub trait SelectArm: Selectable {
     /// Makes an arm that waits for this source.
     fn select_arm(&self) -> WaitArm<'_, Self>

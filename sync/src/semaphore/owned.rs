@@ -10,7 +10,9 @@ use fibra_runtime::time;
 use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 impl Semaphore {
-    /// Takes one permit that holds the semaphore by a count, not by a borrow; otherwise as [`acquire`](Semaphore::acquire).
+    /// Takes one permit that owns a count of the semaphore.
+    ///
+    /// Otherwise it behaves as [`acquire`](Semaphore::acquire) does.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -18,7 +20,7 @@ impl Semaphore {
         self.acquire_many_owned(1)
     }
 
-    /// As [`acquire_many`](Semaphore::acquire_many), with an owned permit.
+    /// Takes `count` owned permits, as [`acquire_many`](Semaphore::acquire_many) does.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -48,7 +50,7 @@ impl Semaphore {
         OwnedSemaphorePermit::new(self, count)
     }
 
-    /// As [`acquire_timeout`](Semaphore::acquire_timeout), with an owned permit.
+    /// Takes an owned permit, as [`acquire_timeout`](Semaphore::acquire_timeout) does.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -72,7 +74,9 @@ impl Semaphore {
         self.acquire_many_owned_timeout(1, timeout)
     }
 
-    /// As [`acquire_many_timeout`](Semaphore::acquire_many_timeout), with an owned permit.
+    /// Takes `count` owned permits, and waits at most `timeout`.
+    ///
+    /// It behaves as [`acquire_many_timeout`](Semaphore::acquire_many_timeout) does.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -88,7 +92,7 @@ impl Semaphore {
         self.enter(count, || time::deadline(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
     }
 
-    /// As [`acquire_deadline`](Semaphore::acquire_deadline), with an owned permit.
+    /// Takes an owned permit, as [`acquire_deadline`](Semaphore::acquire_deadline) does.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -96,7 +100,9 @@ impl Semaphore {
         self.acquire_many_owned_deadline(1, deadline)
     }
 
-    /// As [`acquire_many_deadline`](Semaphore::acquire_many_deadline), with an owned permit.
+    /// Takes `count` owned permits, and waits at most until `deadline`.
+    ///
+    /// It behaves as [`acquire_many_deadline`](Semaphore::acquire_many_deadline) does.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -112,7 +118,7 @@ impl Semaphore {
         self.enter(count, || Some(deadline)).then(|| OwnedSemaphorePermit::new(self, count))
     }
 
-    /// As [`try_acquire`](Semaphore::try_acquire), with an owned permit.
+    /// Takes an owned permit without waiting, as [`try_acquire`](Semaphore::try_acquire) does.
     ///
     /// # Errors
     /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
@@ -120,7 +126,9 @@ impl Semaphore {
         self.try_acquire_many_owned(1)
     }
 
-    /// As [`try_acquire_many`](Semaphore::try_acquire_many), with an owned permit.
+    /// Takes `count` owned permits without waiting.
+    ///
+    /// It behaves as [`try_acquire_many`](Semaphore::try_acquire_many) does.
     ///
     /// # Errors
     /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
@@ -138,7 +146,7 @@ impl Semaphore {
         }
     }
 
-    /// As [`acquire_async`](Semaphore::acquire_async), with an owned permit.
+    /// Takes an owned permit, as [`acquire_async`](Semaphore::acquire_async) does.
     ///
     /// # Cancellation
     /// As for [`acquire_async`](Semaphore::acquire_async).
@@ -146,7 +154,9 @@ impl Semaphore {
         self.acquire_many_owned_async(1).await
     }
 
-    /// As [`acquire_many_async`](Semaphore::acquire_many_async), with an owned permit.
+    /// Takes `count` owned permits as a future.
+    ///
+    /// It behaves as [`acquire_many_async`](Semaphore::acquire_many_async) does.
     ///
     /// # Cancellation
     /// As for [`acquire_async`](Semaphore::acquire_async).
