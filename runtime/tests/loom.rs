@@ -5,8 +5,8 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p fibra-runtime --release --test loom`.
 //!
 //! The models build the very source files of the library, by path, beside a `primitive` module of their own. Switching
-//! stacks is not modelled: the state words are. Each model has a sentence on the race it hunts; those that must fail
-//! show that the hunt would find it.
+//! stacks is not modelled: the state words are. Each model has a sentence on the race that it looks for; those that must fail
+//! show that the model would find it.
 
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]

@@ -116,7 +116,7 @@ const NEAR_WATCHES: Load = Load::Events {
     lengths: Lengths::Mixed { short: 20 * MICRO, long: 5 * MILLI, one_in: 16 },
 };
 
-/// Every load on some numbers of workers, and the hunts on a few workers that are held up now and then.
+/// Every load on some numbers of workers, and the models on a few workers that are held up now and then.
 static RUNS: LazyLock<Vec<(&str, Outcome)>> = LazyLock::new(|| {
     let loads = LOADS.iter().flat_map(|named| [1, 2, 3, 8, 64].map(|workers| (named, workers, Pace::Even)));
     let hunts =

@@ -5,7 +5,7 @@
 //! `RUSTFLAGS="--cfg loom" cargo test -p fibra-sync --release --test loom`.
 //!
 //! The models build the very source files of the library, by path, beside modules `primitive` and `wait` of their own.
-//! Each model has a sentence on the race it hunts.
+//! Each model has a sentence on the race that it looks for.
 
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]

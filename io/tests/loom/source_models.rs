@@ -50,7 +50,7 @@ fn block(source: &Source) {
     _ = source.readiness().blocked(Direction::Read, source.readiness().load());
 }
 
-/// Hunts: an edge beside a reader that goes to sleep, which neither the reader sees nor its sleep is told of.
+/// Finds: an edge beside a reader that goes to sleep, which neither the reader sees nor its sleep is told of.
 #[test]
 fn an_edge_ends_the_sleep_of_a_reader() {
     check_bounded(3, || {
@@ -65,7 +65,7 @@ fn an_edge_ends_the_sleep_of_a_reader() {
     });
 }
 
-/// Hunts: a reader whose time runs out as an edge takes it out of the list, and that is woken in its next sleep, or after its end.
+/// Finds: a reader at its deadline that an edge takes out of the list, and that is woken in its next sleep, or after its end.
 #[test]
 fn an_edge_meets_the_deadline_of_a_reader() {
     check_bounded(3, || {
@@ -81,7 +81,7 @@ fn an_edge_meets_the_deadline_of_a_reader() {
     });
 }
 
-/// Hunts: a reader that goes to sleep as its reactor ends, and is never woken.
+/// Finds: a reader that goes to sleep as its reactor ends, and is never woken.
 #[test]
 fn the_end_of_a_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
@@ -101,7 +101,7 @@ fn the_end_of_a_reactor_leaves_no_reader_asleep() {
     });
 }
 
-/// Hunts: a source that stays without a set of reactors since its former reactor ends as it moves.
+/// Finds: a source that stays without a set of reactors since its former reactor ends as it moves.
 #[test]
 fn the_end_of_a_reactor_costs_a_moved_waiter_one_look() {
     check_bounded(3, || {
@@ -126,7 +126,7 @@ fn the_end_of_a_reactor_costs_a_moved_waiter_one_look() {
     });
 }
 
-/// Hunts: a reader is never woken as a wait on another worker makes its reactor leave.
+/// Finds: a reader is never woken as a wait on another worker makes its reactor leave.
 #[test]
 fn no_reader_sleeps_where_its_reactor_has_left() {
     check_bounded(3, || {
@@ -145,7 +145,7 @@ fn no_reader_sleeps_where_its_reactor_has_left() {
     });
 }
 
-/// Hunts: a reader that the edge of another worker's reactor leaves asleep, and its own reactor as well.
+/// Finds: a reader that the edge of another worker's reactor leaves asleep, and its own reactor as well.
 #[test]
 fn of_two_reactors_each_wakes_its_own_readers() {
     check_bounded(3, || {
@@ -175,7 +175,7 @@ fn of_two_reactors_each_wakes_its_own_readers() {
     });
 }
 
-/// Hunts: a reader whose source is taken out of a reactor that ends, by one who finds no other, before that has handed it out.
+/// Finds: a reader that sleeps on since a worker takes its source out of an ending reactor before that has handed it out.
 #[cfg(feature = "futures-io")]
 #[test]
 fn leaving_a_closed_reactor_leaves_no_reader_asleep() {
@@ -198,7 +198,7 @@ fn leaving_a_closed_reactor_leaves_no_reader_asleep() {
     });
 }
 
-/// Hunts: a source that is registered from afar as the reactor ends, is not told of the end, and takes itself for registered.
+/// Finds: a source that another worker registers as the reactor ends, and that takes itself for registered.
 #[cfg(feature = "futures-io")]
 #[test]
 fn a_registration_at_the_end_of_a_reactor_is_woken_or_sees_it() {

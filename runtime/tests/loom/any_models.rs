@@ -50,7 +50,7 @@ fn select(either: &[Permits; 2], until: Until) -> Option<usize> {
     }
 }
 
-/// Hunts: a select that is served twice, and a permit that is lost with the arm that was passed over.
+/// Finds: a select that is served twice, and a permit that is lost with the arm that was passed over.
 #[test]
 fn one_of_two_queues_serves_a_select() {
     check_bounded(2, || {
@@ -66,7 +66,7 @@ fn one_of_two_queues_serves_a_select() {
     });
 }
 
-/// Hunts: a permit that is given to a select after its deadline, or lost.
+/// Finds: a permit that is given to a select after its deadline, or lost.
 #[test]
 fn a_select_is_served_or_leaves() {
     check_bounded(3, || {
@@ -81,7 +81,7 @@ fn a_select_is_served_or_leaves() {
     });
 }
 
-/// Hunts: a lender that writes to a waiter that has left, and a waiter that is not woken after all.
+/// Finds: a lender that writes to a waiter that has left, and a waiter that is not woken after all.
 #[test]
 fn a_lent_waiter_stays_until_it_is_given_back() {
     check_bounded(3, || {

@@ -15,7 +15,7 @@ fn fresh() -> Arc<Biased<[u32; 2]>> {
     value
 }
 
-/// Hunts: the owner and another inside at once (loom is told of every access to the value), or a change that is not seen.
+/// Finds: the owner and another thread inside at once, or a change that is not seen. Loom is told of every access to the value.
 #[test]
 fn one_is_inside_at_a_time() {
     check_bounded(3, || {

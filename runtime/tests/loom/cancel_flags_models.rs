@@ -9,7 +9,7 @@ use crate::primitive::check;
 use crate::task::refs::Refs;
 use crate::task::{Header, TaskRef};
 
-/// Hunts: a cancel as the task leaves its stack: the canceller finds it awake, the task finds no mark, and it sleeps for ever.
+/// Finds: a cancel as the task leaves its stack: the canceller finds it awake, the task finds no flag, and it sleeps for ever.
 #[test]
 fn a_mark_meets_the_falling_asleep() {
     check(|| {
@@ -25,7 +25,7 @@ fn a_mark_meets_the_falling_asleep() {
     });
 }
 
-/// Hunts: a mark that is lost beside another that is set or taken back.
+/// Finds: a flag that is lost while another flag is set or cleared.
 #[test]
 fn marks_leave_each_other_alone() {
     check(|| {
@@ -41,7 +41,7 @@ fn marks_leave_each_other_alone() {
     });
 }
 
-/// Hunts: a forked task that its worker and its owner both claim, or neither.
+/// Finds: a forked task that its worker and its owner both claim, or neither.
 #[test]
 fn a_forked_task_is_claimed_once() {
     check(|| {
@@ -112,7 +112,7 @@ impl Owned {
     }
 }
 
-/// Hunts: a task that is freed twice, never, or before another owner has done with it.
+/// Finds: a task that is freed twice, never, or before another owner has done with it.
 #[test]
 fn the_last_owner_frees_what_all_have_done_with() {
     check(|| {
@@ -133,7 +133,7 @@ fn the_last_owner_frees_what_all_have_done_with() {
     });
 }
 
-/// Hunts: an owner who takes itself for the last while another, who was counted by the one that has just gone, is there.
+/// Finds: an owner that takes itself for the last one, while an owner is there that the previous owner has counted.
 #[test]
 fn owner_counted_by_a_leaving_owner_keeps_the_task() {
     check(|| {

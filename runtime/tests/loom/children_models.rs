@@ -80,7 +80,7 @@ fn enter(children: &Children, task: &Task) -> usize {
     key
 }
 
-/// Hunts: a frame that is left while a child still touches it, or what it borrows; a parent that is not woken, or is in its
+/// Finds: a frame that is left while a child still touches it, or what it borrows; a parent that is not woken, or is in its
 /// next sleep; a panic that was noted and is not seen.
 #[test]
 fn a_frame_is_left_when_its_last_child_has_let_go_of_it() {
@@ -100,7 +100,7 @@ fn a_frame_is_left_when_its_last_child_has_let_go_of_it() {
     }
 }
 
-/// Hunts: a parent that is woken by the first of two children, or by neither.
+/// Finds: a parent that is woken by the first of two children, or by neither.
 #[test]
 fn the_last_of_two_children_wakes_the_parent() {
     check_bounded(2, || {
@@ -116,8 +116,8 @@ fn the_last_of_two_children_wakes_the_parent() {
     });
 }
 
-/// Hunts: a child that another child spawns as the scope is cancelled, and that is neither among the cancelled ones nor finds
-/// the mark.
+/// Finds: a child that another child spawns as the scope is cancelled, and that is neither cancelled nor finds the scope
+/// cancelled.
 #[test]
 fn no_child_is_spawned_past_a_cancel() {
     check_bounded(3, || {

@@ -109,46 +109,46 @@ fn a_notification_meets(course: Course) {
     assert_eq!(gate.sleeper.word.notify_in(next), Woke::Queue);
 }
 
-/// Hunts: a wake from afar as a sleep at home is published, or as the task leaves its stack, is lost, queues it twice, or does not
-/// show what came before it.
+/// Finds: a wake by another worker as a sleep with AT_HOME is published, or as the task leaves its stack, is lost, queues it twice,
+/// or does not show what came before it.
 #[test]
 fn a_wake_from_afar_meets_a_sleep_at_home() {
     check(|| a_notification_meets(Course::Plain));
 }
 
-/// Hunts: a wake is lost, queues twice or shows too little in a sleep that begins awake, since the task spins.
+/// Finds: a wake is lost, queues twice or shows too little in a sleep that begins awake, since the task spins.
 #[test]
 fn a_wake_from_afar_meets_a_spin_at_home() {
     check(|| a_notification_meets(Course::Spins));
 }
 
-/// Hunts: a task that goes on without its sleep, while a wake has queued it; one that leaves its stack for a wake that does not
-/// queue it.
+/// Finds: a task that goes on without its sleep, while a wake has queued it; a task that leaves its stack for a wake that does
+/// not queue it.
 #[test]
 fn a_remote_wake_meets_a_task_that_stays() {
     check(|| a_notification_meets(Course::Stays));
 }
 
-/// Hunts: a wake from afar and the deadline, which its worker sees to, at once: both queue the task, or none; the notification in
-/// flight lands in the next sleep.
+/// Finds: a wake by another worker meets the deadline, which its worker handles: both queue the task, or none; the notification
+/// in flight lands in the next sleep.
 #[test]
 fn a_wake_from_afar_meets_the_deadline_at_home() {
     check(|| a_notification_meets(Course::Expires));
 }
 
-/// Hunts: the same of a cancel, by the look of its worker.
+/// Finds: a cancel, which its worker handles, meets the deadline: both queue the task, or none.
 #[test]
 fn a_wake_from_afar_meets_a_cancel_at_home() {
     check(|| a_notification_meets(Course::Cancelled));
 }
 
-/// Hunts: a wake from afar that is lost when the task goes on sleeping after a cancel that did not concern it.
+/// Finds: a wake by another worker that is lost when the task goes on sleeping after a cancel that did not concern it.
 #[test]
 fn a_remote_wake_meets_a_task_that_sleeps_on_at_home() {
     check(|| a_notification_meets(Course::GoesOn));
 }
 
-/// Hunts: over two sleeps in a row, which end in different ways, a notification for the first one that ends the second.
+/// Finds: over two sleeps in a row, which end in different ways, a notification for the first one that ends the second.
 #[test]
 fn each_notification_is_used_once_at_home() {
     for courses in [[Course::Expires, Course::Stays], [Course::Stays, Course::Expires]] {
@@ -168,7 +168,7 @@ fn each_notification_is_used_once_at_home() {
     }
 }
 
-/// Hunts: a counted wake that queues a task which has gone on without its sleep, or wakes its next one; a task that waits for a
+/// Finds: a counted wake that queues a task which has gone on without its sleep, or wakes its next one; a task that waits for a
 /// wake which comes too late to queue it.
 #[test]
 fn a_counted_wake_meets_a_task_that_stays() {
@@ -188,7 +188,7 @@ fn a_counted_wake_meets_a_task_that_stays() {
     });
 }
 
-/// Hunts: a counted wake and the deadline at once; a second of the former that is late.
+/// Finds: a counted wake meets the deadline, and both queue the task, or none; a second counted wake that is late.
 #[test]
 fn a_counted_wake_meets_the_deadline_at_home() {
     check(|| {
@@ -209,7 +209,7 @@ fn a_counted_wake_meets_the_deadline_at_home() {
     });
 }
 
-/// Shows that the hunts find it: the wake by a plain store, made elsewhere than at home.
+/// Shows that the models find a wake by a plain store off the home worker.
 #[test]
 #[should_panic(expected = "queued as often as it slept")]
 fn a_plain_wake_from_afar_queues_twice() {
@@ -242,7 +242,7 @@ unsafe impl Sync for Block {}
 // SAFETY: as above.
 unsafe impl Send for Block {}
 
-/// What a model breaks, to show that its hunt finds it.
+/// What a model breaks, to show that the model finds it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flaw {
     None,
@@ -398,8 +398,8 @@ impl Block {
     }
 }
 
-/// Hunts: a wake by a plain store that is lost, or undoes what another does to the word: a counted wake of an earlier sleep, and a
-/// cancel that its worker is told of, be it before the wake or after it.
+/// Finds: a wake by a plain store that is lost, or undoes another change of the word: by a counted wake of an earlier sleep, or
+/// by a cancel that its worker is told of, before the wake or after it.
 #[test]
 fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
     for heeds_first in [false, true] {
@@ -436,14 +436,14 @@ fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
     }
 }
 
-/// Hunts: a cancel at the first sleep of a task: the canceller does not know yet that it has to tell the worker, the worker finds no
-/// mark, and the task sleeps for ever; or both see to it.
+/// Finds: a cancel at the first sleep of a task: the canceller does not know yet that it has to tell the worker, the worker finds
+/// no flag, and the task sleeps for ever; or both handle it.
 #[test]
 fn a_cancel_meets_the_first_sleep() {
     check(|| a_first_sleep_with(Ordering::SeqCst, true));
 }
 
-/// Shows that the hunt finds it: a mark that is only released may still be under way when the canceller looks.
+/// Shows that the model finds it: a flag that is only released may still be under way when the canceller looks.
 #[test]
 #[should_panic(expected = "the cancel was lost")]
 fn a_cancel_of_the_first_sleep_that_is_only_released_is_lost() {
@@ -494,7 +494,7 @@ fn a_first_sleep_with(mark: Ordering, looks: bool) {
     assert_eq!(waking(sleeper.word.why()), Waking::Cancelled);
 }
 
-/// Hunts: the same of all that it takes, also where the worker parks, and of a second sleep, which is shielded.
+/// Finds: a cancel of the first sleep that is lost where the worker parks, or that ends a second sleep, which is shielded.
 #[test]
 fn a_cancel_ends_the_first_sleep_and_not_a_shielded_one() {
     check(|| {
@@ -512,14 +512,14 @@ fn a_cancel_ends_the_first_sleep_and_not_a_shielded_one() {
     });
 }
 
-/// Hunts: a cancel of a later sleep, which begins asleep: the canceller finds the worker awake, the worker finds nothing sent, and it
+/// Finds: a cancel of a later sleep, which begins asleep: the canceller finds the worker awake, the worker finds nothing sent, and it
 /// parks beside the cancel.
 #[test]
 fn a_cancel_meets_a_sleep_at_home() {
     check(|| a_later_sleep_with(Flaw::None));
 }
 
-/// Shows that the hunt finds it: a worker that looks at what was sent before its park, and not in it.
+/// Shows that the model finds it: a worker that looks at what was sent before its park, and not in it.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_worker_that_looks_before_its_park_alone_misses_the_cancel() {
@@ -535,14 +535,14 @@ fn a_later_sleep_with(flaw: Flaw) {
     block.sleeper().assert_even();
 }
 
-/// Hunts: of two who mark the task one finds it noted and relies on what the other sends, and the look that follows does not see its
-/// mark.
+/// Finds: of two cancellers one finds the task noted and relies on the message of the first, and the check that follows does not
+/// see its flag.
 #[test]
 fn cancel_that_finds_a_note_is_seen_with_it() {
     check_bounded(3, || two_marks_with(Flaw::None));
 }
 
-/// Shows that the hunt finds it.
+/// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_note_that_is_taken_after_the_look_hides_a_mark() {
@@ -560,20 +560,20 @@ fn two_marks_with(flaw: Flaw) {
     block.sleeper().assert_even();
 }
 
-/// Hunts: a canceller sends a task to a worker that has ended the task and has gone.
+/// Finds: a canceller sends a task to a worker that has ended the task and has gone.
 #[test]
 fn a_worker_waits_at_the_end_for_what_is_sent() {
     check(|| the_end_of_the_task(1, Flaw::None));
 }
 
-/// Shows that the hunt finds it.
+/// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_worker_that_does_not_wait_is_gone_too_soon() {
     check(|| the_end_of_the_task(1, Flaw::Unawaited));
 }
 
-/// Hunts: the same beside another who marks the task: a worker that waits for ever, since what it waits for is sent by nobody.
+/// Finds: a worker that ends a task beside a second canceller, and waits for ever for a message that no canceller sends.
 #[test]
 fn a_worker_waits_for_nobody_who_comes_after_the_end() {
     check_bounded(3, || the_end_of_the_task(2, Flaw::None));

@@ -29,7 +29,7 @@ impl Block {
     }
 }
 
-/// What the model breaks, to show that the hunts find it.
+/// What the model breaks, to show that the models find it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flaw {
     None,
@@ -172,20 +172,20 @@ impl Runtime {
     }
 }
 
-/// Hunts: a task is queued just as the only worker parks; neither finds the other.
+/// Finds: a task is queued just as the only worker parks; neither finds the other.
 #[test]
 fn a_task_meets_the_park() {
     check_bounded(3, || one_worker(Flaw::None, false));
 }
 
-/// Shows that the hunt finds it.
+/// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_park_without_a_second_look_loses_a_task() {
     check_bounded(3, || one_worker(Flaw::NoSecondLook, false));
 }
 
-/// Hunts: a producer relies on a watcher that has stopped watching.
+/// Finds: a producer relies on a watcher that has stopped watching.
 #[test]
 fn a_task_meets_the_end_of_a_watch() {
     check_bounded(3, || {
@@ -215,13 +215,13 @@ fn one_worker(flaw: Flaw, watching: bool) {
     runtime.assert_all_counted_back();
 }
 
-/// Hunts: a worker that saw no more than news trusts in a watcher, and so does the producer; but its watch ends.
+/// Finds: a worker that saw no more than news relies on a watcher, and so does the producer; but the watch ends.
 #[test]
 fn a_task_meets_one_who_trusts_in_a_watcher() {
     check_bounded(3, || one_trusts_in_a_watcher(Flaw::None));
 }
 
-/// Shows that the hunt finds it.
+/// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_watcher_that_ends_without_a_look_loses_the_task_of_all_who_trusted_in_it() {
@@ -236,13 +236,13 @@ fn one_trusts_in_a_watcher(flaw: Flaw) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
-/// Hunts: a task is missed as the watcher's own work calls it away, so that it does not look again.
+/// Finds: a task is missed as the watcher's own work calls it away, so that it does not look again.
 #[test]
 fn a_task_meets_a_watcher_that_is_called_away() {
     check_bounded(3, || a_watcher_is_called_away(Flaw::None));
 }
 
-/// Shows that the hunt finds it.
+/// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_watcher_that_is_called_away_and_tells_nobody_loses_a_task() {
@@ -276,14 +276,14 @@ fn beside_a_watcher(flaw: Flaw) -> (Arc<Runtime>, [thread::JoinHandle<()>; 2]) {
     (runtime, [other, producer])
 }
 
-/// Hunts: of two tasks the second is left lying while the worker that took the first runs it for ever: the producer
+/// Finds: of two tasks the second stays queued while the worker that took the first runs it for ever: the producer
 /// relied on a searcher that had found something else.
 #[test]
 fn no_task_lies_while_a_worker_is_parked() {
     check_bounded(2, || two_workers(Flaw::None));
 }
 
-/// Shows that the hunt finds it: a worker that looks for more before it leaves the search misses
+/// Shows that the model finds it: a worker that looks for more before it leaves the search misses
 /// what comes between.
 #[test]
 #[should_panic(expected = "deadlock")]

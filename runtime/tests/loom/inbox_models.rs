@@ -27,7 +27,7 @@ unsafe impl Sync for Block {}
 // SAFETY: as above.
 unsafe impl Send for Block {}
 
-/// What a model breaks, to show that its hunt finds it.
+/// What a model breaks, to show that the model finds it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flaw {
     None,
@@ -122,8 +122,8 @@ impl Block {
     }
 }
 
-/// Hunts: a push that is lost between others, or shows the worker less than was done before it; a second one of the same
-/// thread that is taken before the first.
+/// Finds: a push that is lost between others, or shows the worker less than was done before it; two pushes of one thread
+/// that are taken out of order.
 #[test]
 fn pushes_of_many_threads_are_taken_once_and_in_order() {
     check_bounded(3, || {
@@ -143,7 +143,7 @@ fn pushes_of_many_threads_are_taken_once_and_in_order() {
     });
 }
 
-/// Hunts: a push that has seen a task as the head, which is taken and pushed again meanwhile (ABA); a link that the worker
+/// Finds: a push that has seen a task as the head, which is taken and pushed again meanwhile (ABA); a link that the worker
 /// reads of a task that it has let go.
 #[test]
 fn a_task_may_be_pushed_again_as_soon_as_it_was_taken() {
@@ -168,8 +168,8 @@ fn a_task_may_be_pushed_again_as_soon_as_it_was_taken() {
     });
 }
 
-/// Hunts: a worker that parks beside a task, since each of two pushers relied on the other, or on a notice that the worker
-/// has used up.
+/// Finds: a worker that parks with a task in its inbox, since each of two pushers relied on its peer, or on a notice that
+/// the worker has used up.
 #[test]
 fn a_worker_wakes_for_each_of_two_that_deliver() {
     check_bounded(3, || {
@@ -184,13 +184,13 @@ fn a_worker_wakes_for_each_of_two_that_deliver() {
     });
 }
 
-/// Hunts: the waker of a worker's last task touches the worker's block after the worker has left.
+/// Finds: the waker of a worker's last task touches the worker's block after the worker has left.
 #[test]
 fn a_block_outlives_its_senders() {
     check(|| the_last_task(Flaw::None));
 }
 
-/// Shows that the hunt finds it.
+/// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "Causality violation")]
 fn a_delivery_without_a_count_touches_a_block_that_is_gone() {
@@ -207,13 +207,13 @@ fn the_last_task(flaw: Flaw) {
     assert!(block.holders.is_freed(), "freed by the last");
 }
 
-/// Hunts: the runtime ends just as a worker parks, which then sleeps for ever.
+/// Finds: the runtime ends just as a worker parks, which then sleeps for ever.
 #[test]
 fn the_end_meets_the_park() {
     check(|| the_end(Flaw::None));
 }
 
-/// Shows that the hunt finds it: the look at the queues after a park has begun does not see the end, so that it takes the
+/// Shows that the model finds it: the look at the queues after a park has begun does not see the end, so that it takes the
 /// notice.
 #[test]
 #[should_panic(expected = "deadlock")]
@@ -229,7 +229,7 @@ fn the_end(flaw: Flaw) {
     ender.join().unwrap();
 }
 
-/// Hunts: the same while a task is delivered, whose notice the end relies on.
+/// Finds: a worker that parks for ever as the runtime ends, since the end relies on the notice of a delivered task.
 #[test]
 fn the_end_comes_beside_a_delivery() {
     check_bounded(3, || {

@@ -141,7 +141,7 @@ impl Wake for Future {
     }
 }
 
-/// Hunts: an end that neither the last poll sees nor its waker tells of; a waker of before that is called or leaks.
+/// Finds: an end that neither the last poll sees nor its waker tells of; an earlier waker that is called or leaks.
 #[test]
 fn the_last_poll_sees_the_end_or_its_waker_is_called() {
     check(|| {
@@ -158,7 +158,7 @@ fn the_last_poll_sees_the_end_or_its_waker_is_called() {
     });
 }
 
-/// Hunts: a result that both the runner and the handle drop, or neither; a waker that is freed twice.
+/// Finds: a result that both the runner and the handle drop, or neither; a waker that is freed twice.
 #[test]
 fn a_polled_handle_that_goes_away_leaves_the_result_to_one() {
     check(|| {
@@ -184,7 +184,7 @@ fn a_polled_handle_that_goes_away_leaves_the_result_to_one() {
     });
 }
 
-/// Hunts: a blocking joiner after a poll that finds the waker of that in its place, or does not see the end.
+/// Finds: a blocking joiner that does not see the end, or trips over the waker of an earlier poll.
 #[test]
 fn a_joiner_takes_the_place_of_a_waker() {
     check(|| {
@@ -206,7 +206,7 @@ fn a_joiner_takes_the_place_of_a_waker() {
     });
 }
 
-/// Hunts: a runner that touches a joiner which was woken for another arm and has gone; two wakes, or none.
+/// Finds: a runner that touches a joiner which was woken for another arm and has gone; two wakes, or none.
 #[test]
 fn a_joiner_is_claimed_for_one_of_two_and_let_go() {
     check_bounded(3, || {
@@ -230,7 +230,7 @@ fn a_joiner_is_claimed_for_one_of_two_and_let_go() {
     });
 }
 
-/// Hunts: a runner that touches a joiner whose time has run out, or wakes it after; a wake that is not awaited.
+/// Finds: a runner that touches a joiner after its deadline, or wakes it then; a wake that is not awaited.
 #[test]
 fn a_joiner_whose_time_is_over_is_let_go() {
     check(|| {
@@ -250,7 +250,7 @@ fn a_joiner_whose_time_is_over_is_let_go() {
     });
 }
 
-/// Hunts: a node that is published again after it was withdrawn, and an end in between that is not seen.
+/// Finds: a node that is published again after it was withdrawn, and an end in between that is not seen.
 #[test]
 fn a_joiner_that_withdrew_waits_again() {
     check_bounded(3, || {
@@ -277,7 +277,7 @@ fn a_joiner_that_withdrew_waits_again() {
     });
 }
 
-/// Hunts: a result that a plain joiner does not see, and a wake that it does not wait for.
+/// Finds: a result that a plain joiner does not see, and a wake that it does not wait for.
 #[test]
 fn a_plain_joiner_is_woken_or_has_withdrawn() {
     check(|| {
@@ -295,8 +295,8 @@ fn a_plain_joiner_is_woken_or_has_withdrawn() {
     });
 }
 
-/// Hunts: a result that both the runner and a handle that nobody joins drop, or neither; also where the runner looks for
-/// the handle before it has a result.
+/// Finds: a result that both the runner and an unjoined handle drop, or neither; also where the runner looks for the handle
+/// before it has a result.
 #[test]
 fn a_handle_that_goes_away_leaves_the_result_to_one() {
     check(|| {
@@ -313,8 +313,8 @@ fn a_handle_that_goes_away_leaves_the_result_to_one() {
     });
 }
 
-/// Hunts: a sleeper whose time runs out as the task ends, and that takes itself for withdrawn or for served wrongly; a wake
-/// that lands in its next sleep.
+/// Finds: a sleeper at its deadline as the task ends, and that takes itself for withdrawn or for served wrongly; a wake that
+/// lands in its next sleep.
 #[test]
 fn the_end_meets_the_deadline_of_its_joiner() {
     check(|| {
@@ -332,7 +332,7 @@ fn the_end_meets_the_deadline_of_its_joiner() {
     });
 }
 
-/// Hunts: an end between two waits of one joiner, the first of which was cut short: it is not seen, or its wake is lost.
+/// Finds: an end between two waits of one joiner, after the first was cut short: it is not seen, or its wake is lost.
 #[test]
 fn a_joiner_that_was_cut_short_waits_on() {
     check_bounded(3, || {

@@ -8,7 +8,7 @@ use crate::primitive::check_bounded;
 use crate::wait::list::{List, Node};
 use crate::wait::{Lock, RawWake, Sleeper};
 
-/// Hunts: two holders at once, or a holder that does not see what the last one wrote.
+/// Finds: two holders at once, or a holder that does not see what the last one wrote.
 #[test]
 fn one_holder_at_a_time() {
     check_bounded(3, || {
@@ -62,7 +62,7 @@ impl Queue {
     }
 }
 
-/// Hunts: a node that is popped by a waker and withdrawn by its sleeper, or neither; a neighbour that is lost with it; an
+/// Finds: a node that is popped by a waker and withdrawn by its sleeper, or neither; a neighbour that is lost with it; an
 /// order other than that of the arrivals.
 #[test]
 fn a_node_is_popped_or_withdrawn() {

@@ -64,7 +64,7 @@ impl Parker {
     }
 }
 
-/// Hunts: an unpark that comes before, while or after the task parks is lost, or does not publish what came before it.
+/// Finds: an unpark that comes before, while or after the task parks is lost, or does not publish what came before it.
 #[test]
 fn an_unpark_may_come_first() {
     check(|| {
@@ -85,7 +85,7 @@ fn an_unpark_may_come_first() {
     });
 }
 
-/// Hunts: an unpark at the moment of the deadline is lost, or its wake lands in the next sleep.
+/// Finds: an unpark at the moment of the deadline is lost, or its wake lands in the next sleep.
 #[test]
 fn an_unpark_meets_the_deadline() {
     check(|| {
@@ -102,7 +102,7 @@ fn an_unpark_meets_the_deadline() {
     });
 }
 
-/// Hunts: of two unparks the second one, which finds the token of the first, wakes a task that has gone on.
+/// Finds: of two unparks the second one, which finds the token of the first, wakes a task that has gone on.
 #[test]
 fn two_unparks_are_one_or_two() {
     check(|| {
@@ -165,14 +165,14 @@ impl Worker {
     }
 }
 
-/// Hunts: a task is pushed just as its worker parks; the pusher finds the worker awake, the worker finds its inbox empty,
+/// Finds: a task is pushed just as its worker parks; the pusher finds the worker awake, the worker finds its inbox empty,
 /// and it parks beside its task (the store-load pair).
 #[test]
 fn a_delivery_meets_the_park() {
     check(|| a_delivery_with(Ordering::SeqCst, Ordering::SeqCst));
 }
 
-/// Shows that the hunt finds it: a push that is only released may still be under way when the pusher looks.
+/// Shows that the model finds it: a push that is only released may still be under way when the pusher looks.
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_delivery_that_is_only_released_is_lost() {
@@ -196,7 +196,7 @@ fn a_delivery_with(push: Ordering, look: Ordering) {
     deliverer.join().unwrap();
 }
 
-/// Hunts: of two deliverers one relies on the other's unpark, which the worker has used up already.
+/// Finds: a deliverer that relies on the unpark of a second deliverer, which the worker has used up already.
 #[test]
 fn two_deliveries_are_both_seen() {
     check_bounded(3, || {

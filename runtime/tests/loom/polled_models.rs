@@ -40,7 +40,7 @@ fn poll_once(future: Pin<&mut impl Future<Output = Waking>>, waker: &Arc<Tickets
     future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(waker))))
 }
 
-/// Hunts: a poll that answers that it waits, with a waker that nobody calls; what was done before the wake, and is not seen.
+/// Finds: a pending poll whose waker is never called; a write before the wake that is not seen after it.
 #[test]
 fn the_waker_of_the_last_poll_is_called() {
     check_bounded(3, || {
@@ -61,8 +61,8 @@ fn the_waker_of_the_last_poll_is_called() {
     });
 }
 
-/// Hunts: a future that goes away while it is woken, and its cell with it, before the waker has let go of that; a permit that
-/// is lost with the future, or given twice.
+/// Finds: a future that is dropped while it is woken, and frees its cell before the waker has let go; a permit that is lost
+/// with the future, or given twice.
 #[test]
 fn a_future_that_is_dropped_waits_for_its_waker() {
     check_bounded(3, || {
@@ -81,7 +81,7 @@ fn a_future_that_is_dropped_waits_for_its_waker() {
     });
 }
 
-/// Hunts: a sleep that takes the cell of the one before, and is ended by what is left of the wake of that.
+/// Finds: a sleep that takes over the cell of the sleep before, and is ended by the rest of that sleep's wake.
 #[test]
 fn a_sleep_that_is_renewed_has_a_wake_of_its_own() {
     check_bounded(3, || {
@@ -98,7 +98,7 @@ fn a_sleep_that_is_renewed_has_a_wake_of_its_own() {
     });
 }
 
-/// Hunts: a waker of the second sleep in a cell that has not let go of it as the cell is freed, since the first one had.
+/// Finds: a cell that is freed under the waker of its second sleep, since the waker of the first had let go of it.
 #[test]
 fn a_cell_that_is_used_again_is_let_go_of_again() {
     check_bounded(3, || {
@@ -136,7 +136,7 @@ impl WaitStrategy for UntilRung {
     }
 }
 
-/// Hunts: a wake that is kept beyond its sleep, and ends the next one of the same future, or touches a cell that is gone.
+/// Finds: a wake that is kept beyond its sleep, and ends the next sleep of its future, or touches a cell that is gone.
 #[test]
 fn a_wake_that_is_kept_wakes_no_later_sleep() {
     check_bounded(3, || {
@@ -179,7 +179,7 @@ impl Wake for Dropper {
     }
 }
 
-/// Hunts: a waker that is called while the wake of a future which it drops is still to land: that drop waits for ever.
+/// Finds: a waker that is called while the wake of a future which it drops is still to land: that drop waits for ever.
 #[test]
 fn wake_all_lands_every_wake_before_it_calls_a_waker() {
     check_bounded(2, || {

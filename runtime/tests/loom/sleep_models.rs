@@ -90,7 +90,7 @@ impl Gate {
     }
 }
 
-/// Hunts: a node that is touched after the wake that lets its sleeper go on and drop it; data that is not seen.
+/// Finds: a node that is touched after the wake that lets its sleeper go on and drop it; data that is not seen.
 #[test]
 fn the_last_touch_comes_before_the_wake() {
     check(|| {
@@ -109,7 +109,7 @@ fn the_last_touch_comes_before_the_wake() {
     });
 }
 
-/// Hunts: a notification in flight is lost to the deadline that came at the same moment, or lands in a later sleep.
+/// Finds: a notification in flight is lost to the deadline that came at the same moment, or lands in a later sleep.
 #[test]
 fn a_notification_in_flight_is_awaited() {
     check(|| {
@@ -129,7 +129,7 @@ fn a_notification_in_flight_is_awaited() {
     });
 }
 
-/// Hunts: over two sleeps in a row, a notification for the first one that ends the second.
+/// Finds: over two sleeps in a row, a notification for the first one that ends the second.
 #[test]
 fn each_notification_is_used_once() {
     check_bounded(3, || {

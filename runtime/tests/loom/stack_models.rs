@@ -47,8 +47,8 @@ fn end(stacks: Arc<Stacks>) {
     assert_eq!(sys::mappings(), 0, "a stack is lost");
 }
 
-/// Hunts: one stack in the hands of two, or two where one is allowed; a stack, or the right to one, that is lost on the way; what
-/// was done on it, and is not seen by who has it next.
+/// Finds: one stack with two owners, or two stacks where one is allowed; a stack, or the right to one, that is lost on the way;
+/// a write to it that its next owner does not see.
 #[test]
 fn a_stack_goes_from_one_worker_to_the_other() {
     check_bounded(3, || {
@@ -62,7 +62,7 @@ fn a_stack_goes_from_one_worker_to_the_other() {
     });
 }
 
-/// Hunts: a request for a stack that the pool with an unused one misses, or that a pool without one answers.
+/// Finds: a request for a stack that the pool with an unused one misses, or that a pool without one answers.
 #[test]
 fn a_pool_with_an_unused_stack_answers_a_request() {
     check_bounded(3, || {
@@ -86,7 +86,7 @@ fn a_pool_with_an_unused_stack_answers_a_request() {
     });
 }
 
-/// Hunts: a stack whose memory is given back while a task runs on it.
+/// Finds: a stack whose memory is given back while a task runs on it.
 #[test]
 fn a_stack_is_trimmed_or_taken() {
     check_bounded(3, || {
@@ -98,7 +98,7 @@ fn a_stack_is_trimmed_or_taken() {
     });
 }
 
-/// Hunts: a stack that its giver leaves to a pool that waits, and that neither finds, as each relies on the other.
+/// Finds: a stack that its giver leaves to a waiting pool, and that neither pool finds, as each relies on its peer.
 #[test]
 fn a_stack_left_to_a_pool_that_waits_is_there_for_it() {
     check_bounded(3, || {

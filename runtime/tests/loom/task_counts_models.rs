@@ -62,7 +62,7 @@ impl Runtime {
     }
 }
 
-/// Hunts: two workers end the last two tasks at the same moment, and each takes the other's for alive.
+/// Finds: two workers end the last two tasks at one moment, and each takes the task of its peer for alive.
 #[test]
 fn of_two_last_tasks_one_sees_the_end() {
     check(|| {
@@ -79,13 +79,13 @@ fn of_two_last_tasks_one_sees_the_end() {
     });
 }
 
-/// Hunts: a task that spawns another one before it ends is counted as ended, and its child not as spawned.
+/// Finds: a task that spawns another one before it ends is counted as ended, and its child not as spawned.
 #[test]
 fn a_living_child_is_never_missed() {
     check(|| a_child_with(Sum::FinishedFirst));
 }
 
-/// Shows that the hunt finds it: with the sums the other way about, the child falls between the two.
+/// Shows that the model finds it: with the sums the other way about, the child falls between the two.
 #[test]
 #[should_panic(expected = "the child was missed")]
 fn the_sums_the_other_way_about_miss_a_child() {
@@ -102,7 +102,7 @@ fn a_child_with(sum: Sum) {
     assert!(!ends.join().unwrap(), "the child was missed");
 }
 
-/// Hunts: a thread from outside spawns just as the end begins; it is admitted, and not counted.
+/// Finds: a thread from outside spawns just as the end begins; it is admitted, and not counted.
 #[test]
 fn admitted_tasks_are_counted() {
     check(|| {
@@ -122,8 +122,8 @@ fn admitted_tasks_are_counted() {
     });
 }
 
-/// Hunts: one who goes to sleep until the end as that comes, and sleeps on, or is woken in its next sleep; also where its time
-/// runs out.
+/// Finds: a waiter for the end that goes to sleep as the end comes, and sleeps on, or is woken in its next sleep; also at its
+/// deadline.
 #[test]
 fn waiter_for_the_end_is_told_of_it() {
     for hurried in [false, true] {

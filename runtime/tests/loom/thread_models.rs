@@ -8,7 +8,7 @@ use crate::gate::Gate;
 use crate::primitive::check_bounded;
 use crate::wait::{self, Asleep, Lock, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal, over};
 
-/// Hunts: a wake that is lost as the thread goes to sleep; what was done before it, and is not seen.
+/// Finds: a wake that is lost as the thread goes to sleep; a write before the wake that is not seen after it.
 #[test]
 fn a_thread_that_goes_to_sleep_is_woken_and_sees_what_was_done() {
     check_bounded(3, || {
@@ -21,7 +21,7 @@ fn a_thread_that_goes_to_sleep_is_woken_and_sees_what_was_done() {
     });
 }
 
-/// Hunts: a thread that goes on before its waker has let go of its place: it ends, and the place with it, or it sleeps again and
+/// Finds: a thread that goes on before its waker has let go of its place: it ends, and the place with it, or it sleeps again and
 /// takes the end of the first wake for that of the second.
 #[test]
 fn a_waker_lets_go_of_the_place_before_it_is_used_again_or_freed() {
@@ -39,8 +39,8 @@ fn a_waker_lets_go_of_the_place_before_it_is_used_again_or_freed() {
     });
 }
 
-/// Hunts: a permit that is given to a thread whose time has run out, and lost with it; a wake on its way that is not waited for,
-/// and meets the next sleep, or the end of the thread.
+/// Finds: a permit that is given to a thread after its deadline, and lost; a wake on its way that is not waited for, and meets the
+/// next sleep, or the end of the thread.
 #[test]
 fn a_wake_meets_the_deadline_of_a_thread() {
     check_bounded(3, || {
@@ -53,7 +53,7 @@ fn a_wake_meets_the_deadline_of_a_thread() {
     });
 }
 
-/// Hunts: the same, where the next sleep has no deadline that could end it.
+/// Finds: a late wake that meets a next sleep without a deadline, so that nothing ends it.
 #[test]
 fn a_thread_whose_time_ran_out_sleeps_again() {
     check_bounded(3, || {
@@ -108,7 +108,7 @@ impl WaitStrategy for UntilRung<'_> {
     }
 }
 
-/// Hunts: a wake that is kept beyond its sleep and ends a later one of the same thread, or touches the place of a thread that has
+/// Finds: a wake that is kept beyond its sleep and ends a later sleep of its thread, or touches the waiter of a thread that has
 /// ended.
 #[test]
 fn a_wake_that_is_kept_wakes_no_later_sleep() {

@@ -53,7 +53,7 @@ impl<const TOKENS: usize> Stage<TOKENS> {
     }
 }
 
-/// Hunts: a cancel beside a scope that begins and sleeps, which neither the scope sees nor its sleep is told of.
+/// Finds: a cancel beside a scope that begins and sleeps, which neither the scope sees nor its sleep is told of.
 #[test]
 fn a_token_ends_the_sleep_of_a_scope() {
     check_bounded(3, || {
@@ -65,7 +65,7 @@ fn a_token_ends_the_sleep_of_a_scope() {
     });
 }
 
-/// Hunts: a token that touches the bound of a scope which has ended.
+/// Finds: a token that touches the bound of a scope which has ended.
 #[test]
 fn a_scope_that_ends_beside_a_cancel_is_not_touched_after() {
     check(|| {
@@ -77,7 +77,7 @@ fn a_scope_that_ends_beside_a_cancel_is_not_touched_after() {
     });
 }
 
-/// Hunts: a mark for the outer scope that the end of the inner one takes back with its own.
+/// Finds: a flag for the outer scope that the end of the inner one clears with its own.
 #[test]
 fn the_end_of_a_scope_leaves_the_mark_of_the_one_around_it() {
     check_bounded(2, || {
@@ -91,7 +91,7 @@ fn the_end_of_a_scope_leaves_the_mark_of_the_one_around_it() {
     });
 }
 
-/// Hunts: a token that is made below another as that is cancelled, and is not cancelled with it.
+/// Finds: a token that is made below another as that is cancelled, and is not cancelled with it.
 #[test]
 fn a_child_is_cancelled_with_its_parent() {
     check_bounded(3, || {
@@ -103,8 +103,8 @@ fn a_child_is_cancelled_with_its_parent() {
     });
 }
 
-/// Hunts: a cancel that returns because another one was first, and leaves to that one the tokens below; of the same token, or of
-/// one in between.
+/// Finds: a cancel that returns because another cancel was first, and leaves the child tokens to it; of this token, or of one in
+/// between.
 #[test]
 fn all_below_are_cancelled_when_any_cancel_returns() {
     for own in [0, 1] {
@@ -154,7 +154,7 @@ impl Told {
     }
 }
 
-/// Hunts: a waiter that arrives as the cancel comes and is not woken; writes before the cancel that are not seen after it.
+/// Finds: a waiter that arrives as the cancel comes and is not woken; writes before the cancel that are not seen after it.
 #[test]
 fn a_cancel_wakes_a_waiter_and_shows_what_was_done() {
     check_bounded(3, || {
@@ -166,7 +166,7 @@ fn a_cancel_wakes_a_waiter_and_shows_what_was_done() {
     });
 }
 
-/// Hunts: a flag that is seen, where the writes before it are not, by a caller that takes no lock.
+/// Finds: a flag that is seen, where the writes before it are not, by a caller that takes no lock.
 #[test]
 fn a_look_at_the_flag_alone_shows_what_was_done() {
     check_bounded(3, || {
@@ -179,7 +179,7 @@ fn a_look_at_the_flag_alone_shows_what_was_done() {
     });
 }
 
-/// Hunts: an arm of a select that a cancel serves after the select has left.
+/// Finds: an arm of a select that a cancel serves after the select has left.
 #[test]
 fn a_cancel_serves_an_arm_or_leaves_it() {
     check_bounded(3, || {

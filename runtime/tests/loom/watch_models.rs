@@ -51,7 +51,7 @@ impl Model {
     }
 }
 
-/// Hunts: a task that is named for the run of an earlier task at its address.
+/// Finds: a task that is named for the run of an earlier task at its address.
 #[test]
 fn the_watch_names_the_task_of_the_run_that_it_saw() {
     check(|| {

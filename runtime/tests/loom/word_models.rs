@@ -9,7 +9,7 @@ use crate::primitive::{AtomicBool, Ordering, check};
 use crate::wait::word::{Fallen, Woke};
 use crate::wait::{Sleeper, Waking, waking};
 
-/// Hunts: a wake that comes while the sleeper leaves its stack is lost, or queues it twice.
+/// Finds: a wake that comes while the sleeper leaves its stack is lost, or queues it twice.
 #[test]
 fn a_wake_meets_the_falling_asleep() {
     check(|| {
@@ -26,7 +26,7 @@ fn a_wake_meets_the_falling_asleep() {
     });
 }
 
-/// Hunts: two wakers at once, beside a third that is late, queue the sleeper twice or not at all; a notification that
+/// Finds: two wakers at once, beside a third that is late, queue the sleeper twice or not at all; a notification that
 /// had landed before the sleeper looks is passed over for the deadline.
 #[test]
 fn of_several_wakers_one_queues() {
@@ -54,7 +54,7 @@ fn of_several_wakers_one_queues() {
     });
 }
 
-/// Hunts: a cancel and a deadline at once both claim the sleep.
+/// Finds: a cancel and a deadline at once both claim the sleep.
 #[test]
 fn a_cancel_meets_the_deadline() {
     check(|| {
@@ -72,7 +72,7 @@ fn a_cancel_meets_the_deadline() {
     });
 }
 
-/// Hunts: a waker of an earlier sleep wakes the next one.
+/// Finds: a waker of an earlier sleep wakes the next one.
 #[test]
 fn a_stale_waker_leaves_the_next_sleep_alone() {
     check(|| {
@@ -91,14 +91,14 @@ fn a_stale_waker_leaves_the_next_sleep_alone() {
     });
 }
 
-/// Hunts: a cancel comes just as the sleeper leaves its stack; the canceller finds it awake, the sleeper finds itself not
+/// Finds: a cancel comes just as the sleeper leaves its stack; the canceller finds it awake, the sleeper finds itself not
 /// cancelled, and it sleeps for ever (the store-load pair).
 #[test]
 fn a_cancel_meets_the_falling_asleep() {
     check(|| a_cancel_with(Ordering::SeqCst, Ordering::SeqCst));
 }
 
-/// Shows that the hunt finds it: a mark that is only released may still be under way when the canceller looks.
+/// Shows that the model finds it: a flag that is only released may still be under way when the canceller looks.
 #[test]
 #[should_panic(expected = "the cancel was lost")]
 fn a_cancel_that_is_only_released_is_lost() {
@@ -134,7 +134,7 @@ fn a_cancel_with(mark: Ordering, look: Ordering) {
     assert_eq!(waking(sleeper.word.why()), Waking::Cancelled);
 }
 
-/// Hunts: a cancel ends a shielded sleep.
+/// Finds: a cancel ends a shielded sleep.
 #[test]
 fn a_shield_keeps_the_cancel_out() {
     check(|| {
@@ -150,7 +150,7 @@ fn a_shield_keeps_the_cancel_out() {
     });
 }
 
-/// Hunts: the woken one does not see what its waker wrote before the wake, by either way to learn of the wake.
+/// Finds: a woken sleeper does not see what its waker wrote before the wake, by either way to learn of the wake.
 #[test]
 fn a_wake_publishes() {
     check(|| {
@@ -175,7 +175,7 @@ fn a_wake_publishes() {
     });
 }
 
-/// Hunts: the waker that queues the sleeper runs it, on its own thread, before what the sleeper did last is seen there.
+/// Finds: the waker that queues the sleeper runs it, on its own thread, before what the sleeper did last is seen there.
 #[test]
 fn falling_asleep_publishes() {
     check(|| {
@@ -198,7 +198,7 @@ fn falling_asleep_publishes() {
     });
 }
 
-/// Hunts: a notification that is lost when the sleeper goes on sleeping after a cancel that did not concern it.
+/// Finds: a notification that is lost when the sleeper goes on sleeping after a cancel that did not concern it.
 #[test]
 fn a_notification_beside_a_cancel_that_does_not_count_is_kept() {
     check(|| {

@@ -8,7 +8,7 @@ use crate::primitive::check_bounded;
 use crate::typed::barrier::Barrier;
 use crate::wait;
 
-/// Hunts: a round that ends with a party that has left it, and a departure that takes back a passed party.
+/// Finds: a round that ends with a party that has left it, and a departure that takes back a passed party.
 #[test]
 fn a_party_either_leaves_or_passes() {
     check_bounded(3, || {
@@ -23,7 +23,7 @@ fn a_party_either_leaves_or_passes() {
     });
 }
 
-/// Hunts: a party of the next round that is woken by the leader of the round before.
+/// Finds: a party of the next round that is woken by the leader of the round before.
 #[test]
 fn a_leader_wakes_its_own_round() {
     check_bounded(2, || {

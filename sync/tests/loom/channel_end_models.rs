@@ -62,8 +62,8 @@ pub(crate) fn channel<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
     (sender, receiver)
 }
 
-/// Hunts: the end of the last sender, as a receiver goes to sleep that hears of it in neither way; a message of before that end
-/// that is lost.
+/// Finds: the last sender leaves as a receiver goes to sleep, and the receiver sleeps on; a message before that end that is
+/// lost.
 #[test]
 fn a_receiver_that_goes_to_sleep_hears_of_the_end_of_the_senders() {
     check_bounded(3, || {
@@ -75,8 +75,8 @@ fn a_receiver_that_goes_to_sleep_hears_of_the_end_of_the_senders() {
     });
 }
 
-/// Hunts: an end that is told after the last but one of the senders, or by none; what that one did before its end, and who
-/// hears of the end does not see.
+/// Finds: an end that comes before the last sender has left, or never; a write before it that the receiver does not see
+/// after it.
 #[test]
 fn the_last_of_the_senders_ends_the_channel_for_all_of_them() {
     check_bounded(2, || {
@@ -96,8 +96,8 @@ fn the_last_of_the_senders_ends_the_channel_for_all_of_them() {
     });
 }
 
-/// Hunts: a sender that sleeps on though the last receiver has gone; a message that it gets back and that is dropped all the
-/// same, or neither; one that lies in the channel and is dropped twice.
+/// Finds: a sender that sleeps on though the last receiver has gone; a message that is both returned and dropped, or neither;
+/// a message in the channel that is dropped twice.
 #[test]
 fn a_sender_that_goes_to_sleep_hears_of_the_end_of_the_receivers() {
     for capacity in [0, 1] {
@@ -118,7 +118,7 @@ fn a_sender_that_goes_to_sleep_hears_of_the_end_of_the_receivers() {
     }
 }
 
-/// Hunts: a message that is sent beside the end of the receivers, and is neither received nor dropped.
+/// Finds: a message that is sent beside the end of the receivers, and is neither received nor dropped.
 #[test]
 fn a_message_beside_the_end_of_the_receivers_is_dropped_or_comes_back() {
     for capacity in [Some(1), None] {
@@ -138,7 +138,7 @@ fn a_message_beside_the_end_of_the_receivers_is_dropped_or_comes_back() {
     }
 }
 
-/// Hunts: two ends at once that both drop what is left, or neither, or free the channel under the other.
+/// Finds: two endpoints that end at once and both drop what is left, or neither, or free the channel too early.
 #[test]
 fn both_ends_go_at_once() {
     check_bounded(3, || {
@@ -152,7 +152,7 @@ fn both_ends_go_at_once() {
     });
 }
 
-/// Hunts: an end that a future delays, since it has a message that it may give back, and that wakes no sleeper when it
+/// Finds: an end that a future delays, since it has a message that it may give back, and that wakes no sleeper when it
 /// comes.
 #[test]
 fn an_end_that_a_future_holds_up_is_told_when_it_comes() {
@@ -184,7 +184,7 @@ fn an_end_that_a_future_holds_up_is_told_when_it_comes() {
     }
 }
 
-/// Hunts: an end that finds a sleeper whose time runs out, and a message that it lost or has twice.
+/// Finds: an end that meets a sleeper at its deadline, and a message that is lost or there twice.
 #[test]
 fn the_end_meets_the_deadlines_of_sleepers() {
     check_bounded(3, || {
@@ -208,7 +208,7 @@ fn the_end_meets_the_deadlines_of_sleepers() {
     });
 }
 
-/// Hunts: one whose time runs out as it is given a message, or as its own is taken, and that goes before the wake for that has
+/// Finds: a waiter at its deadline that is given a message, or from which one is taken, and that goes before that wake has
 /// landed; a message that is lost so.
 #[test]
 fn a_waiter_served_at_its_deadline_stays_until_its_wake() {
@@ -237,14 +237,14 @@ fn a_waiter_served_at_its_deadline_stays_until_its_wake() {
     });
 }
 
-/// Hunts: two that bring a block to a queue without one; a message that is lost, or comes out of its order, or a block that is
+/// Finds: two senders that bring a block to a queue without one; a message that is lost or out of order, or a block that is
 /// freed while it holds one.
 #[test]
 fn two_first_senders_make_the_queue_grow() {
     check_bounded(2, || grows_by(0));
 }
 
-/// Hunts: the same at the end of a block that is full, where the queue has a block that was read to its end.
+/// Finds: two senders at the end of a full block, where the queue has a spent block: a message that is lost or out of order.
 #[test]
 fn two_senders_make_the_queue_grow_at_the_end_of_a_block() {
     check_bounded(2, || grows_by(32));
@@ -281,7 +281,7 @@ fn grows_by(before: u32) {
     ledger.assert_even();
 }
 
-/// Hunts: a receiver that trusts what was said of an empty channel, and does not find what was sent after.
+/// Finds: a receiver that trusts what was said of an empty channel, and does not find what was sent after.
 #[test]
 fn a_hint_that_is_late_hides_no_message() {
     check_bounded(3, || {
@@ -300,7 +300,7 @@ fn a_hint_that_is_late_hides_no_message() {
     });
 }
 
-/// Hunts: messages that are lost, or come out of their order, where the two sides meet, stand back and sleep by turns.
+/// Finds: messages that are lost or out of order, where the two endpoints meet, back off and sleep in turns.
 #[test]
 fn sides_that_meet_lose_nothing() {
     check_bounded(2, || {

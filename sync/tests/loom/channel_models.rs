@@ -9,7 +9,7 @@ use crate::channel_end_models::channel;
 use crate::primitive::check_bounded;
 use crate::wait::{Tickets, over};
 
-/// Hunts: a message that is put beside a receiver that goes to sleep for it.
+/// Finds: a message that is put beside a receiver that goes to sleep for it.
 #[test]
 fn a_receiver_sleeps_only_while_there_is_nothing() {
     check_bounded(3, || {
@@ -23,7 +23,7 @@ fn a_receiver_sleeps_only_while_there_is_nothing() {
     });
 }
 
-/// Hunts: a message that is given to a receiver whose time has run out, or that is lost.
+/// Finds: a message that is given to a receiver after its deadline, or that is lost.
 #[test]
 fn a_message_that_comes_with_the_deadline_is_received_or_stays() {
     check_bounded(3, || {
@@ -40,13 +40,13 @@ fn a_message_that_comes_with_the_deadline_is_received_or_stays() {
     });
 }
 
-/// Hunts: a message that is taken from a sender that keeps it as well, when its time runs out at a rendezvous.
+/// Finds: a message that is taken from a sender that keeps it as well, when its time runs out at a rendezvous.
 #[test]
 fn a_sender_whose_time_runs_out_has_sent_or_keeps_its_message() {
     check_bounded(3, || times_out_with(0, vec![7]));
 }
 
-/// Hunts: the same, when room comes free with the deadline.
+/// Finds: a message that is sent and kept as well, when room comes free with the deadline.
 #[test]
 fn a_sender_whose_time_runs_out_has_room_or_keeps_its_message() {
     check_bounded(3, || times_out_with(1, vec![6, 7]));
@@ -65,7 +65,7 @@ fn times_out_with(capacity: usize, messages: Vec<u32>) {
     assert_eq!(all, messages);
 }
 
-/// Hunts: a message that comes as its future goes away, and of which the next future hears nothing.
+/// Finds: a message that comes as its future goes away, and of which the next future hears nothing.
 #[test]
 fn a_future_that_leaves_passes_its_notification_on() {
     check_bounded(3, || {

@@ -50,7 +50,7 @@ fn send_when_ready(sender: &Sender<u32>, message: u32) -> bool {
     }
 }
 
-/// Hunts: a message that comes as a watch begins and does not wake the watcher.
+/// Finds: a message that comes as a watch begins and does not wake the watcher.
 #[test]
 fn a_watcher_is_notified_of_a_message() {
     check_bounded(3, || {
@@ -61,7 +61,7 @@ fn a_watcher_is_notified_of_a_message() {
     });
 }
 
-/// Hunts: the same of a message that its sender still holds in its hands.
+/// Finds: a message that its sender still holds at a rendezvous, and that does not wake the watcher.
 #[test]
 fn a_watcher_is_notified_of_a_waiting_sender() {
     check_bounded(3, || {
@@ -72,7 +72,7 @@ fn a_watcher_is_notified_of_a_waiting_sender() {
     });
 }
 
-/// Hunts: room that comes free as a watch begins and does not wake the watcher.
+/// Finds: room that comes free as a watch begins and does not wake the watcher.
 #[test]
 fn a_watcher_is_notified_of_room() {
     check_bounded(3, || {
@@ -84,7 +84,7 @@ fn a_watcher_is_notified_of_room() {
     });
 }
 
-/// Hunts: the same where there is no room, of a receiver that waits.
+/// Finds: a receiver that comes to a rendezvous as a watch begins, and does not wake the watcher.
 #[test]
 fn a_watcher_is_notified_of_a_waiting_receiver() {
     check_bounded(3, || {
@@ -95,7 +95,7 @@ fn a_watcher_is_notified_of_a_waiting_receiver() {
     });
 }
 
-/// Hunts: an end that does not wake the watchers.
+/// Finds: an end that does not wake the watchers.
 #[test]
 fn a_watcher_is_notified_of_the_end() {
     check_bounded(3, || {
@@ -115,7 +115,7 @@ fn a_watcher_is_notified_of_the_end() {
     });
 }
 
-/// Hunts: two watchers, of which one is told.
+/// Finds: two watchers, of which one is told.
 #[test]
 fn all_watchers_are_notified() {
     check_bounded(3, || {
@@ -143,7 +143,7 @@ fn all_watchers_are_notified() {
     });
 }
 
-/// Hunts: a watch whose time runs out as it is told, and whose node is left behind, or a wake of it that lands in a later sleep.
+/// Finds: a watch that is notified at its deadline, and leaves its node behind, or a wake of it that lands in a later sleep.
 #[test]
 fn a_watch_whose_time_runs_out_leaves_nothing_behind() {
     check_bounded(3, || {
@@ -161,7 +161,7 @@ fn a_watch_whose_time_runs_out_leaves_nothing_behind() {
     });
 }
 
-/// Hunts: a select of a message and a set that takes both or neither, or sleeps on; a wake of it that lands in a later sleep.
+/// Finds: a select of a message and a set that takes both or neither, or sleeps on; a wake of it that lands in a later sleep.
 #[test]
 fn of_a_message_and_a_set_one_is_selected_and_the_other_stays() {
     check_bounded(2, || {
@@ -192,7 +192,7 @@ fn of_a_message_and_a_set_one_is_selected_and_the_other_stays() {
     });
 }
 
-/// Hunts: a select whose time runs out as it is given something, which is then lost, or given twice; a wake as above.
+/// Finds: a select at its deadline that is given a message, which is then lost, or given twice; a wake that lands in a later sleep.
 #[test]
 fn a_select_whose_time_runs_out_has_something_or_left_it() {
     check_bounded(2, || {
@@ -214,7 +214,7 @@ fn a_select_whose_time_runs_out_has_something_or_left_it() {
     });
 }
 
-/// Hunts: two selects that face each other, each of which waits for the other to go first.
+/// Finds: two selects on both sides of one channel that both wait for ever.
 #[test]
 fn two_selects_that_face_each_other_meet() {
     check_bounded(2, || {

@@ -62,7 +62,7 @@ impl Condition {
     }
 }
 
-/// Hunts: a notification between a waiter's unlock and its sleep that is lost.
+/// Finds: a notification between a waiter's unlock and its sleep that is lost.
 #[test]
 fn a_waiter_that_has_unlocked_is_notified() {
     check_bounded(3, || {
@@ -80,7 +80,7 @@ fn a_waiter_that_has_unlocked_is_notified() {
     });
 }
 
-/// Hunts: a notification that both went to a waiter and found it gone, or neither, as its deadline passes.
+/// Finds: a notification that both went to a waiter and found it gone, or neither, as its deadline passes.
 #[test]
 fn a_notification_and_a_deadline_agree() {
     check_bounded(3, || {
@@ -95,7 +95,7 @@ fn a_notification_and_a_deadline_agree() {
     });
 }
 
-/// Hunts: waiters put into the queue of a mutex that is being unlocked, of which none is woken.
+/// Finds: waiters put into the queue of a mutex that is being unlocked, of which none is woken.
 #[test]
 fn notified_while_the_mutex_is_unlocked_they_are_served() {
     check_bounded(3, notified_as_it_is_unlocked);
@@ -114,7 +114,7 @@ fn notified_as_it_is_unlocked() {
     condition.mutex.assert_over(2);
 }
 
-/// Hunts: a notification lost with a waiter whose time ends, while another waits for it.
+/// Finds: a notification lost with a waiter at its deadline, while another waiter is there.
 #[test]
 fn a_notification_finds_the_waiter_that_is_left() {
     check_bounded(2, || {

@@ -39,7 +39,7 @@ impl Model {
     }
 }
 
-/// Hunts: a waiter that joins as the last signal comes and is not woken; what was done before one of the signals and is not
+/// Finds: a waiter that joins as the last signal comes and is not woken; what was done before one of the signals and is not
 /// seen after the wait.
 #[test]
 fn the_last_signal_wakes_a_task_that_goes_to_sleep() {
@@ -61,7 +61,7 @@ fn the_last_signal_wakes_a_task_that_goes_to_sleep() {
     });
 }
 
-/// Hunts: a waiter that came when the group was used again, and is woken by the signal that ended the use before.
+/// Finds: a waiter that came when the group was used again, and is woken by the signal that ended the use before.
 #[test]
 fn a_round_that_ends_wakes_no_waiter_of_the_next() {
     check_bounded(3, || {
@@ -76,7 +76,7 @@ fn a_round_that_ends_wakes_no_waiter_of_the_next() {
     });
 }
 
-/// Hunts: a waiter that the step to zero misses, since the step from zero comes at once.
+/// Finds: a waiter that the step to zero misses, since the step from zero comes at once.
 #[test]
 fn a_zero_that_ends_at_once_releases_the_waiters() {
     check_bounded(3, || {
@@ -93,7 +93,7 @@ fn a_zero_that_ends_at_once_releases_the_waiters() {
     });
 }
 
-/// Hunts: an addition that succeeds though the count was zero before.
+/// Finds: an addition that succeeds though the count was zero before.
 #[test]
 fn zero_is_final_for_an_event() {
     check_bounded(3, || {

@@ -46,7 +46,7 @@ impl Model {
     }
 }
 
-/// Hunts: a waiter that joins as the set comes and is not woken; what was done before the set and is not seen after the wait,
+/// Finds: a waiter that joins as the set comes and is not woken; what was done before the set and is not seen after the wait,
 /// with a lock and without.
 #[test]
 fn a_set_wakes_a_task_that_goes_to_sleep_and_publishes_earlier_writes() {
@@ -59,7 +59,7 @@ fn a_set_wakes_a_task_that_goes_to_sleep_and_publishes_earlier_writes() {
     });
 }
 
-/// Hunts: a waiter that joined before a set, kept back by the reset that follows at once.
+/// Finds: a waiter that joined before a set, kept back by the reset that follows at once.
 #[test]
 fn a_reset_that_follows_keeps_no_joined_waiter_back() {
     check_bounded(3, || {
@@ -77,7 +77,7 @@ fn a_reset_that_follows_keeps_no_joined_waiter_back() {
     });
 }
 
-/// Hunts: a waiter that came after the reset, and is woken by the set before it, which is still under way.
+/// Finds: a waiter that came after the reset, and is woken by the set before it, which is still under way.
 #[test]
 fn a_set_wakes_no_waiter_that_came_after_the_reset() {
     check_bounded(3, || {
@@ -93,7 +93,7 @@ fn a_set_wakes_no_waiter_that_came_after_the_reset() {
     });
 }
 
-/// Hunts: a waiter that leaves as a set serves it: it waits for a wake that does not come, or is woken after it has left.
+/// Finds: a waiter that leaves as a set serves it: it waits for a wake that does not come, or is woken after it has left.
 #[test]
 fn a_waiter_that_leaves_as_it_is_served_waits_for_its_wake() {
     check_bounded(3, || {
@@ -107,7 +107,7 @@ fn a_waiter_that_leaves_as_it_is_served_waits_for_its_wake() {
     });
 }
 
-/// Hunts: an arm of a select that is served by a set though another arm was chosen; an arm that is chosen and not woken.
+/// Finds: an arm of a select that is served by a set though another arm was chosen; an arm that is chosen and not woken.
 #[test]
 fn a_set_claims_an_arm_or_leaves_it() {
     check_bounded(2, || {

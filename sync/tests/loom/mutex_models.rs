@@ -152,7 +152,7 @@ impl Model {
     }
 }
 
-/// Hunts: a waiter that enters the queue as the mutex is freed and is not woken; two owners; a value not seen.
+/// Finds: a waiter that enters the queue as the mutex is freed and is not woken; two owners; a value not seen.
 #[test]
 fn an_unlock_is_seen_by_an_arrival() {
     check_bounded(3, || {
@@ -166,7 +166,7 @@ fn an_unlock_is_seen_by_an_arrival() {
     });
 }
 
-/// Hunts: a woken waiter that loses the race to an arrival and is forgotten, or a flag that outlives it.
+/// Finds: a woken waiter that loses the race to an arrival and is forgotten, or a flag that outlives it.
 #[test]
 fn a_bypassed_waiter_is_woken_again() {
     check_bounded(3, || {
@@ -183,7 +183,7 @@ fn a_bypassed_waiter_is_woken_again() {
     });
 }
 
-/// Hunts: a hand-over to a waiter whose time ends at that moment, which then locks the mutex for ever.
+/// Finds: a hand-over to a waiter at its deadline, after which the mutex stays locked for ever.
 #[test]
 fn a_hand_over_is_not_lost_to_a_deadline() {
     check_bounded(3, || {
@@ -196,13 +196,13 @@ fn a_hand_over_is_not_lost_to_a_deadline() {
     });
 }
 
-/// Hunts: a wake that went to a waiter whose time ends at that moment, while another waits behind it for ever.
+/// Finds: a wake that went to a waiter at its deadline, while another waits behind it for ever.
 #[test]
 fn a_wake_is_not_lost_to_a_deadline() {
     check_bounded(3, || pass_on_to_both(Unlock::Wake));
 }
 
-/// Hunts: a hand-over to such a waiter, after which its own unlock forgets the next one.
+/// Finds: a hand-over to a waiter at its deadline, after which its own unlock forgets the next waiter.
 #[test]
 fn a_hand_over_at_the_deadline_wakes_the_next() {
     check_bounded(3, || pass_on_to_both(Unlock::HandOver));
@@ -219,7 +219,7 @@ fn pass_on_to_both(unlock: Unlock) {
     model.assert_over(2 + taken);
 }
 
-/// Hunts: a waiter that leaves the queue when its time ends, while the unlock has seen it there.
+/// Finds: a waiter that leaves the queue when its time ends, while the unlock has seen it there.
 #[test]
 fn an_unlock_finds_the_queue_left() {
     check_bounded(3, || {
@@ -233,7 +233,7 @@ fn an_unlock_finds_the_queue_left() {
     });
 }
 
-/// Hunts: two waiters on their way at once, of which the first arrival clears the flag for both and one is forgotten.
+/// Finds: two woken waiters at once, of which the first clears the flag for both and the second is forgotten.
 #[test]
 fn the_next_waiter_is_woken_beside_an_overdue_one() {
     check_bounded(2, || {
@@ -254,7 +254,7 @@ fn the_next_waiter_is_woken_beside_an_overdue_one() {
     });
 }
 
-/// Hunts: a third waiter that comes or gives up while the second one gets the mutex handed over.
+/// Finds: a third waiter that comes or gives up while the mutex is handed over to the second one.
 #[test]
 fn a_hand_over_meets_arrivals() {
     check_bounded(2, || {

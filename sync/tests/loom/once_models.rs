@@ -66,7 +66,7 @@ fn beside(
     (cell, first, second)
 }
 
-/// Hunts: two runs at once; a caller that sleeps for ever, or goes on before it sees what the run wrote.
+/// Finds: two runs at once; a caller that sleeps for ever, or goes on before it sees what the run wrote.
 #[test]
 fn one_runs_and_the_other_sees_it() {
     check_bounded(3, || {
@@ -80,7 +80,7 @@ fn one_runs_and_the_other_sees_it() {
     });
 }
 
-/// Hunts: a waiter for the completion that is not woken by it, or does not see what the run wrote.
+/// Finds: a waiter for the completion that is not woken by it, or does not see what the run wrote.
 #[test]
 fn a_completion_ends_a_wait() {
     check_bounded(3, || {
@@ -94,7 +94,7 @@ fn a_completion_ends_a_wait() {
     });
 }
 
-/// Hunts: a failed run whose successor sleeps for ever, or does not see what it left behind.
+/// Finds: a failed run whose successor sleeps for ever, or does not see what it left behind.
 #[test]
 fn a_failed_run_has_a_successor() {
     for failure in [End::Poisoned, End::Incomplete] {
@@ -107,7 +107,7 @@ fn a_failed_run_has_a_successor() {
     }
 }
 
-/// Hunts: a waiter for the completion only, lost between a run that failed and the one that completes.
+/// Finds: a waiter for the completion only, lost between a run that failed and the one that completes.
 #[test]
 fn a_wait_outlasts_a_failed_run() {
     check_bounded(3, || {
@@ -121,7 +121,7 @@ fn a_wait_outlasts_a_failed_run() {
     });
 }
 
-/// Hunts: a wait whose time runs out as the run ends: it leaves an entry behind that is woken, or takes itself for told and
+/// Finds: a wait at its deadline as the run ends: it leaves an entry behind that is woken, or takes itself for notified and
 /// does not see what the run wrote; its wake lands in the next sleep.
 #[test]
 fn a_wait_whose_time_runs_out_has_left_or_is_told() {
@@ -139,7 +139,7 @@ fn a_wait_whose_time_runs_out_has_left_or_is_told() {
     });
 }
 
-/// Hunts: the wake of a failed run that is given to a wait whose time runs out, so that the next owner sleeps on.
+/// Finds: the wake of a failed run that is given to a wait at its deadline, so that the next owner sleeps on.
 #[test]
 fn a_failed_run_wakes_its_successor_beside_one_whose_time_runs_out() {
     check_bounded(2, || {

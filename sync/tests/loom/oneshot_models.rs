@@ -17,7 +17,7 @@ fn pair<T>() -> (Half<T>, Half<T>) {
     (sender, receiver)
 }
 
-/// Hunts: a receiver that sleeps as the value comes and is not woken; one that frees the channel under the sender.
+/// Finds: a receiver that sleeps as the value comes and is not woken, or that frees the channel under the sender.
 #[test]
 fn a_value_is_received_once() {
     check_bounded(3, || {
@@ -30,7 +30,7 @@ fn a_value_is_received_once() {
     });
 }
 
-/// Hunts: a sender that leaves without a value, and frees the channel together with the receiver or not at all.
+/// Finds: a sender that leaves without a value, and frees the channel together with the receiver or not at all.
 #[test]
 fn a_receiver_learns_that_no_value_comes() {
     check_bounded(3, || {
@@ -41,7 +41,7 @@ fn a_receiver_learns_that_no_value_comes() {
     });
 }
 
-/// Hunts: a value that both sides drop, or neither of them, as the receiver leaves.
+/// Finds: a value that both sides drop, or neither of them, as the receiver leaves.
 #[test]
 fn a_value_is_dropped_once_as_the_receiver_leaves() {
     check_bounded(3, || {
@@ -56,7 +56,7 @@ fn a_value_is_dropped_once_as_the_receiver_leaves() {
     });
 }
 
-/// Hunts: a receiver that gives up as the value comes, and loses it or frees the channel under the sender.
+/// Finds: a receiver that gives up as the value comes, and loses it or frees the channel under the sender.
 #[test]
 fn a_late_value_is_kept_for_the_receiver() {
     check_bounded(3, || {

@@ -84,7 +84,7 @@ fn is_served_in_time(arm: &dyn Arm) -> bool {
     }
 }
 
-/// Hunts: a permit that is given while a waiter goes to the queue, so that no wake comes; what was done before the permit was
+/// Finds: a permit that is given while a waiter goes to the queue, so that no wake comes; what was done before the permit was
 /// given and is not seen by its holder.
 #[test]
 fn a_permit_is_seen_by_a_task_that_goes_to_sleep() {
@@ -101,7 +101,7 @@ fn a_permit_is_seen_by_a_task_that_goes_to_sleep() {
     });
 }
 
-/// Hunts: two holders of one permit; a holder that does not see what the one before did; a waiter that sleeps on.
+/// Finds: two holders of one permit; a holder that does not see what the previous holder did; a waiter that sleeps on.
 #[test]
 fn one_permit_has_one_holder() {
     check_bounded(3, || {
@@ -119,7 +119,7 @@ fn one_permit_has_one_holder() {
     });
 }
 
-/// Hunts: a request for two that is left asleep by two gifts of one.
+/// Finds: a request for two that is left asleep by two gifts of one.
 #[test]
 fn a_big_request_is_served_by_several_gifts() {
     check_bounded(3, || {
@@ -134,7 +134,7 @@ fn a_big_request_is_served_by_several_gifts() {
     });
 }
 
-/// Hunts: a permit that is lost to a request whose time runs out as it is served.
+/// Finds: a permit that is lost to a request that is served at its deadline.
 #[test]
 fn a_request_that_leaves_loses_nothing() {
     check_bounded(3, || {
@@ -149,7 +149,7 @@ fn a_request_that_leaves_loses_nothing() {
     });
 }
 
-/// Hunts: a request that stays asleep behind a bigger one that has left.
+/// Finds: a request that stays asleep behind a bigger one that has left.
 #[test]
 fn a_request_that_leaves_blocks_no_waiter() {
     check_bounded(3, || {
@@ -163,7 +163,7 @@ fn a_request_that_leaves_blocks_no_waiter() {
     });
 }
 
-/// Hunts: a set that is swallowed though a waiter is there, and a set that lets two through.
+/// Finds: a set that is swallowed though a waiter is there, and a set that lets two through.
 #[test]
 fn each_set_of_an_event_lets_one_through() {
     check_bounded(3, || {
@@ -181,7 +181,7 @@ fn each_set_of_an_event_lets_one_through() {
     });
 }
 
-/// Hunts: a set that finds the event set and leaves it at that, so that a wait takes the earlier set, misses what was done
+/// Finds: a set that finds the event set and leaves it at that, so that a wait takes the earlier set, misses what was done
 /// before the later one, and waits for ever: the wake-up that Preshing's first auto-reset event lost.
 #[test]
 fn a_set_that_finds_the_event_set_is_a_set() {
@@ -205,7 +205,7 @@ fn a_set_that_finds_the_event_set_is_a_set() {
     });
 }
 
-/// Hunts: permits that are forgotten and given to a waiter as well.
+/// Finds: permits that are forgotten and given to a waiter as well.
 #[test]
 fn a_reset_takes_nothing_from_a_waiter() {
     check_bounded(3, || {
@@ -218,7 +218,7 @@ fn a_reset_takes_nothing_from_a_waiter() {
     });
 }
 
-/// Hunts: a permit that is lost with the arm of a select that leaves, or given to one that has left.
+/// Finds: a permit that is lost with the arm of a leaving select, or given to a select that has left.
 #[test]
 fn a_permit_passes_by_an_arm_that_leaves() {
     check_bounded(3, || {
@@ -231,7 +231,7 @@ fn a_permit_passes_by_an_arm_that_leaves() {
     });
 }
 
-/// Hunts: a waiter behind an arm that leaves, which then sleeps for ever.
+/// Finds: a waiter behind an arm that leaves, which then sleeps for ever.
 #[test]
 fn a_permit_passes_from_an_arm_that_leaves_to_the_next_waiter() {
     check_bounded(3, || {
@@ -248,7 +248,7 @@ fn a_permit_passes_from_an_arm_that_leaves_to_the_next_waiter() {
     });
 }
 
-/// Hunts: a set that was given to a dropped future, and is lost with it; a future that is given one after its drop.
+/// Finds: a set that was given to a dropped future, and is lost with it; a set that is given to a future after its drop.
 #[test]
 fn a_set_for_a_future_that_goes_away_is_the_next_ones() {
     check_bounded(3, || {
@@ -263,7 +263,7 @@ fn a_set_for_a_future_that_goes_away_is_the_next_ones() {
     });
 }
 
-/// Hunts: a waiter behind a dropped future that is passed over, and sleeps on.
+/// Finds: a waiter behind a dropped future that is passed over, and sleeps on.
 #[test]
 fn the_waiter_behind_a_dropped_future_is_woken() {
     check_bounded(3, || {
@@ -281,7 +281,7 @@ fn the_waiter_behind_a_dropped_future_is_woken() {
     });
 }
 
-/// Hunts: a set that was given to a dropped future, and comes back after a reset has taken it.
+/// Finds: a set that was given to a dropped future, and comes back after a reset has taken it.
 #[test]
 fn a_reset_takes_the_set_of_a_future_that_goes_away() {
     check_bounded(3, || {

@@ -103,7 +103,7 @@ fn beside(locked: &Arc<Locked>, f: impl FnOnce(&Locked) + 'static) -> thread::Jo
     thread::spawn(move || f(&locked))
 }
 
-/// Hunts: two writers at once, a value that the next writer does not see, a hand-over without a wake.
+/// Finds: two writers at once, a value that the next writer does not see, a hand-over without a wake.
 #[test]
 fn writers_hand_the_lock_over() {
     check_bounded(2, || {
@@ -115,8 +115,8 @@ fn writers_hand_the_lock_over() {
     });
 }
 
-/// Hunts: a last reader that leaves while a writer begins to wait, and neither sees the other; a reader behind the writer
-/// that stays there; a writer that does not see that both readers are out.
+/// Finds: the last reader leaves while a writer begins to wait, and neither sees its peer; a reader behind the writer that
+/// stays there; a writer that does not see that both readers are out.
 #[test]
 fn the_last_reader_lets_the_writer_in() {
     for policy in [Policy::PhaseFair, Policy::WriterFirst] {
@@ -141,7 +141,7 @@ fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
     });
 }
 
-/// Hunts: a reader that goes past a writer as the last one leaves, and leaves it waiting, or is inside with it.
+/// Finds: a reader that goes past a writer as the last one leaves, and leaves it waiting, or is inside with it.
 #[test]
 fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
     check_bounded(2, || {
@@ -163,7 +163,7 @@ fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
     });
 }
 
-/// Hunts: a reader that is counted and not woken, or woken and not counted, when its time runs out as it is admitted; a round
+/// Finds: a reader that is counted and not woken, or woken and not counted, when its time runs out as it is admitted; a round
 /// that ends for a reader that came after it.
 #[test]
 fn a_reader_is_admitted_or_gives_up() {
@@ -185,7 +185,7 @@ fn a_reader_is_admitted_or_gives_up() {
     });
 }
 
-/// Hunts: a lock that stays CLOSED after a writer whose time has run out; a granted writer that does not know it.
+/// Finds: a lock that stays CLOSED after a writer's deadline; a granted writer that does not know it.
 #[test]
 fn a_writer_that_gives_up_opens_the_lock() {
     check_bounded(2, || {
@@ -210,7 +210,7 @@ fn a_writer_that_gives_up_opens_the_lock() {
     });
 }
 
-/// Hunts: an upgrade and the last reader that miss each other.
+/// Finds: an upgrade and the last reader that miss each other.
 #[test]
 fn an_upgrade_goes_in_after_the_last_reader() {
     check_bounded(3, || {
@@ -226,7 +226,7 @@ fn an_upgrade_goes_in_after_the_last_reader() {
     });
 }
 
-/// Hunts: a writer that comes as an upgrade is granted, and is let in beside it or never.
+/// Finds: a writer that comes as an upgrade is granted, and is let in beside it or never.
 #[test]
 fn a_writer_goes_in_after_an_upgrade() {
     check_bounded(3, || {
@@ -242,7 +242,7 @@ fn a_writer_goes_in_after_an_upgrade() {
     });
 }
 
-/// Hunts: an upgrade whose time runs out as it is granted; a reader that waited behind it only and is left there.
+/// Finds: an upgrade at its deadline that is granted and lost; a reader that waited only for it and sleeps on.
 #[test]
 fn an_upgrade_is_granted_or_gives_up() {
     check_bounded(3, || {
@@ -267,7 +267,7 @@ fn an_upgrade_is_granted_or_gives_up() {
     });
 }
 
-/// Hunts: an upgradable reader in the line of writers that is not let in beside readers, or beside another.
+/// Finds: an upgradable reader in the queue of writers that is not let in with readers, or is let in with another one.
 #[test]
 fn upgradable_readers_take_turns_with_a_writer() {
     check_bounded(2, || {
@@ -286,7 +286,7 @@ fn upgradable_readers_take_turns_with_a_writer() {
     });
 }
 
-/// Hunts: a downgrade that leaves a reader waiting, or does not show it what was written.
+/// Finds: a downgrade that leaves a reader waiting, or does not show it what was written.
 #[test]
 fn a_downgrade_lets_a_reader_in() {
     check_bounded(3, || {
@@ -304,8 +304,7 @@ fn a_downgrade_lets_a_reader_in() {
     });
 }
 
-/// Hunts: a caller that counts as the holder, by a number that it left there when it passed the lock on, and that was
-/// taken back since.
+/// Finds: a caller that counts as the holder by a stale number, from before it passed the lock on.
 #[test]
 fn a_caller_that_passed_its_lock_on_waits_for_the_next_owner() {
     check_bounded(3, || {
@@ -335,7 +334,7 @@ fn a_caller_that_passed_its_lock_on_waits_for_the_next_owner() {
     });
 }
 
-/// Hunts: two callers that lock by turns, of which one counts as locking twice.
+/// Finds: two callers that lock by turns, of which one counts as locking twice.
 #[test]
 fn an_earlier_owner_is_not_taken_for_the_holder() {
     check_bounded(2, || {

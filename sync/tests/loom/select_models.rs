@@ -12,7 +12,7 @@ use crate::wait::{Tickets, over};
 
 type Ends = (Sender<u32>, Receiver<u32>);
 
-/// Hunts: two messages for one select, a message that is lost with the arm that lost, a second wake.
+/// Finds: two messages for one select, a message that is lost with the arm that lost, a second wake.
 #[test]
 fn of_two_messages_one_is_received_and_one_stays() {
     check_bounded(2, || {
@@ -32,7 +32,7 @@ fn of_two_messages_one_is_received_and_one_stays() {
     });
 }
 
-/// Hunts: a message that is given to a select whose time has run out.
+/// Finds: a message that is given to a select after its deadline.
 #[test]
 fn a_message_is_received_or_the_time_is_over() {
     check_bounded(3, || {
@@ -52,7 +52,7 @@ fn a_message_is_received_or_the_time_is_over() {
     });
 }
 
-/// Hunts: room that is reserved for a select twice, or for one that has gone.
+/// Finds: room that is reserved for a select twice, or for a select that has gone.
 #[test]
 fn room_is_reserved_for_one_arm_or_stays_free() {
     check_bounded(2, || {
@@ -76,7 +76,7 @@ fn room_is_reserved_for_one_arm_or_stays_free() {
     });
 }
 
-/// Hunts: a receiver that holds still for a select and is woken before its message is there, or never.
+/// Finds: a receiver that holds still for a select and is woken before its message is there, or never.
 #[test]
 fn a_receiver_holds_still_until_it_has_the_message() {
     check_bounded(3, || {
@@ -99,7 +99,7 @@ fn reserve(sender: &Sender<u32>) -> Option<Permit<'_, u32>> {
     arm.try_now().then(|| arm.permit())
 }
 
-/// Hunts: a chosen send arm that gives up while a receiver holds still for it, and leaves it asleep.
+/// Finds: a chosen send arm that gives up while a receiver holds still for it, and leaves it asleep.
 #[test]
 fn a_receiver_that_was_given_up_tries_again() {
     check_bounded(3, || {
@@ -111,7 +111,7 @@ fn a_receiver_that_was_given_up_tries_again() {
     });
 }
 
-/// Hunts: a receiver that finds nothing, and would sleep, beside a sender that waits behind a select which leaves.
+/// Finds: a receiver that finds nothing, and would sleep, beside a sender that waits behind a select which leaves.
 #[test]
 fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
     check_bounded(2, || {
@@ -138,7 +138,7 @@ fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
     });
 }
 
-/// Hunts: a receiver that is lent to a select which has come for room, and sleeps on beside the message of the slot's holder; a
+/// Finds: a receiver that is lent to a select which has come for room, and sleeps on beside the message of the slot's holder; a
 /// select that waits for room, and is not told when it comes free.
 #[test]
 fn a_receiver_gets_the_message_of_the_slot_while_a_select_waits_for_it() {
@@ -160,7 +160,7 @@ fn a_receiver_gets_the_message_of_the_slot_while_a_select_waits_for_it() {
     });
 }
 
-/// Hunts: room that comes free after the end of the receivers, and is given to a sender whose message will not be received.
+/// Finds: room that comes free after the end of the receivers, and is given to a sender whose message will not be received.
 #[test]
 fn room_that_is_given_up_at_the_end_of_the_receivers_leaves_each_sender_its_message() {
     check_bounded(3, || {

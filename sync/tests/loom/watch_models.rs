@@ -21,7 +21,7 @@ fn spawn(versions: &Arc<Versions>, f: fn(&Versions)) -> thread::JoinHandle<()> {
     thread::spawn(move || f(&versions))
 }
 
-/// Hunts: a receiver that sleeps over a change or over the end, also after a wait whose time ran out.
+/// Finds: a receiver that sleeps over a change or over the end, also after a wait whose time ran out.
 #[test]
 fn a_change_is_seen() {
     for expires in [false, true] {
@@ -43,7 +43,7 @@ fn a_change_is_seen() {
     }
 }
 
-/// Hunts: a sender that waits for the last of two receivers to go, and sleeps on.
+/// Finds: a sender that waits for the last of two receivers to go, and sleeps on.
 #[test]
 fn the_last_receiver_wakes_a_sender_that_waits_for_it() {
     check_bounded(3, || {
@@ -55,7 +55,7 @@ fn the_last_receiver_wakes_a_sender_that_waits_for_it() {
     });
 }
 
-/// Hunts: a wake that is on its way as the time runs out, and lands in the next sleep.
+/// Finds: a wake that is on its way as the time runs out, and lands in the next sleep.
 #[test]
 fn the_last_receiver_goes_as_the_time_runs_out() {
     check_bounded(3, || {
