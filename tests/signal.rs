@@ -144,7 +144,7 @@ fn a_listener_sees_its_own_signal_only() {
 }
 
 #[test]
-fn a_signal_whose_listeners_are_gone_does_nothing() {
+fn a_signal_without_listeners_does_nothing() {
     everywhere(|| {
         drop(Signal::new(spare(7)).unwrap());
         raise(spare(7)).unwrap();

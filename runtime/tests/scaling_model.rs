@@ -98,7 +98,7 @@ const LOADS: [(&str, Load); 10] = [
     ("one spawns, the others have nothing", LONE),
 ];
 
-/// Those that hunt for wake-ups that are lost: something comes while workers park and rise, and then nothing for long.
+/// Those that look for lost wake-ups: something comes while workers park and rise, and then nothing for long.
 const HUNTS: [(&str, Load); 3] =
     [("near parks", NEAR_PARKS), ("near parks, long", NEAR_PARKS_LONG), ("near watches", NEAR_WATCHES)];
 const NEAR_PARKS: Load =
@@ -119,9 +119,9 @@ const NEAR_WATCHES: Load = Load::Events {
 /// Every load on some numbers of workers, and the models on a few workers that are held up now and then.
 static RUNS: LazyLock<Vec<(&str, Outcome)>> = LazyLock::new(|| {
     let loads = LOADS.iter().flat_map(|named| [1, 2, 3, 8, 64].map(|workers| (named, workers, Pace::Even)));
-    let hunts =
+    let searches =
         HUNTS.iter().flat_map(|named| [1, 2, 3, 4, 8].map(|workers| (named, workers, Pace::Interrupted)));
-    let runs = loads.chain(hunts);
+    let runs = loads.chain(searches);
     runs.map(|((name, load), workers, pace)| (*name, simulate(workers, pace, load))).collect()
 });
 
@@ -138,7 +138,7 @@ fn every_task_runs_once() {
 }
 
 #[test]
-fn in_the_end_all_workers_sleep_and_nobody_is_counted_as_awake() {
+fn in_the_end_all_workers_sleep_and_none_is_counted_as_awake() {
     for_all_runs(|run| run.at_rest);
 }
 

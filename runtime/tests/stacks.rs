@@ -201,7 +201,7 @@ fn a_task_for_which_no_stack_comes_free_ends_un_run_and_names_the_limit() {
 }
 
 #[test]
-fn a_runtime_whose_stacks_are_all_taken_can_be_ended() {
+fn a_runtime_without_free_stacks_can_be_ended() {
     let _guard = hang_guard();
     let runtime = eight_stacks(2).build().unwrap();
     let handles = runtime.run(|| {

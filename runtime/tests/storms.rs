@@ -62,7 +62,7 @@ fn sleep_and_unwind(unwinds: Unwinds) {
 }
 
 #[test]
-fn tasks_that_unwind_and_wait_meanwhile_harm_nobody() {
+fn tasks_that_unwind_and_wait_meanwhile_lose_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| {
         let spawn = |number: usize| {
@@ -177,7 +177,7 @@ fn scope_round(weather: &Arc<Weather>, number: usize) {
 }
 
 #[test]
-fn scopes_that_end_early_harm_nobody() {
+fn scopes_that_end_early_lose_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| {
         rounds(weather, scope_round, |number, result| match number % 4 {
@@ -235,7 +235,7 @@ fn group_round(weather: &Arc<Weather>, number: usize) {
 }
 
 #[test]
-fn groups_that_end_early_harm_nobody() {
+fn groups_that_end_early_lose_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| rounds(weather, group_round, |_, result| result.unwrap()));
 }
@@ -274,7 +274,7 @@ fn race_round(weather: &Arc<Weather>, number: usize) {
 }
 
 #[test]
-fn races_harm_nobody() {
+fn races_lose_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| {
         rounds(weather, race_round, |number, result| match number % 4 {
@@ -331,7 +331,7 @@ fn fork_round(weather: &Arc<Weather>, number: usize) {
 }
 
 #[test]
-fn joins_and_loops_that_end_early_harm_nobody() {
+fn joins_and_loops_that_end_early_lose_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| {
         rounds(weather, fork_round, |number, result| match number % 4 {
@@ -376,7 +376,7 @@ fn bound_round(weather: &Arc<Weather>, number: usize) {
 }
 
 #[test]
-fn deadlines_and_tokens_in_each_other_harm_nobody() {
+fn nested_deadlines_and_tokens_lose_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| {
         rounds(weather, bound_round, |number, result| match number % 3 {
@@ -387,7 +387,7 @@ fn deadlines_and_tokens_in_each_other_harm_nobody() {
 }
 
 #[test]
-fn one_token_that_ends_a_thousand_scopes_harms_nobody() {
+fn one_token_that_ends_a_thousand_scopes_loses_nothing() {
     let _guard = hang_guard();
     in_weather(|weather| {
         let root = CancelToken::new();

@@ -87,12 +87,12 @@ fn is_balanced<T: Send>(start: impl Fn(TcpStream, Homes) -> T + Sync, end: impl 
 }
 
 #[test]
-fn connections_whose_handles_are_dropped() {
+fn connections_with_dropped_handles() {
     is_balanced(|stream, homes| drop(fibra::spawn(move || handle(stream, &homes))), drop);
 }
 
 #[test]
-fn connections_whose_handles_are_kept() {
+fn connections_with_kept_handles() {
     is_balanced(
         |stream, homes| fibra::spawn(move || handle(stream, &homes)),
         |handle| handle.join().expect("a handler"),

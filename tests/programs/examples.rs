@@ -282,7 +282,7 @@ fn http_server_refuses_what_is_too_large_or_no_http() {
 
 /// Also if much more comes than the server has read when it refuses.
 #[test]
-fn http_server_is_heard_by_whom_it_refuses() {
+fn http_server_tells_clients_that_it_refuses_them() {
     let server = Server::start("http_server");
     let more = payload(1 << 20);
     for (request, status) in [
@@ -301,7 +301,7 @@ fn http_server_is_heard_by_whom_it_refuses() {
 
 /// A client that sends on and on after its last answer is heard for a limited number of bytes and time.
 #[test]
-fn http_server_does_not_listen_for_ever_to_whom_it_has_refused() {
+fn http_server_does_not_read_for_ever_from_refused_clients() {
     let server = Server::with_patience("http_server", 3000);
     let before = server.settled_descriptors();
     let refused = || {

@@ -117,7 +117,7 @@ fn lengths_at_the_edges_of_numbers_end_the_connection_as_too_long() {
 }
 
 #[test]
-fn a_message_whose_fragments_are_too_long_together_ends_the_connection() {
+fn a_message_of_fragments_too_long_together_ends_the_connection() {
     WebsocketEcho::start(1).recovers(|echo| {
         let mut fragments = frame(BINARY - FINAL, &payload(MOST / 2));
         fragments.extend(frame(0, &payload(MOST / 2)));

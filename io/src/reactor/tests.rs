@@ -242,7 +242,7 @@ fn the_unparker_has_a_token_of_its_own() {
 }
 
 #[test]
-fn a_source_that_nobody_waits_for_moves_at_the_first_wait_from_elsewhere() {
+fn a_source_without_waiters_moves_at_the_first_wait_from_elsewhere() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
@@ -293,7 +293,7 @@ fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
 }
 
 #[test]
-fn after_some_waits_that_find_nobody_one_alone_hears_again() {
+fn after_some_waits_through_one_reactor_the_other_is_left() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
@@ -314,7 +314,7 @@ fn after_some_waits_that_find_nobody_one_alone_hears_again() {
 }
 
 #[test]
-fn of_several_reactors_each_wakes_who_relies_on_it() {
+fn each_of_several_reactors_wakes_its_own_waiters() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
@@ -339,7 +339,7 @@ fn of_several_reactors_each_wakes_who_relies_on_it() {
 }
 
 #[test]
-fn who_relies_on_a_reactor_that_has_left_meanwhile_looks_again() {
+fn a_waiter_that_relies_on_a_reactor_that_has_left_looks_again() {
     let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();

@@ -40,7 +40,7 @@ fn bind_before_connect() {
 
 /// The system has connected such a socket at once, and asks the peer with what is written first.
 #[test]
-fn a_connection_whose_first_write_asks_for_it_is_there_at_once() {
+fn a_connection_opened_by_its_first_write_is_there_at_once() {
     everywhere(|| {
         let (listener, address) = listener();
         let socket = TcpSocket::v4().unwrap();

@@ -263,7 +263,7 @@ fn fresh_byte() -> u8 {
 
 /// A path of 108 bytes is one more than std's type takes.
 #[test]
-fn a_sender_whose_path_has_no_place_in_an_address_is_heard() {
+fn a_message_arrives_from_a_sender_with_a_path_too_long_for_an_address() {
     everywhere(|| {
         let folder = Folder::new();
         let (receiver, to) = bound(&folder, "receiver");

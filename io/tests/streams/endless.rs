@@ -117,7 +117,7 @@ fn opens_of_fifos_that_wait_leave_threads_to_other_files() {
 }
 
 #[test]
-fn a_fifo_whose_writers_have_gone_ends_for_its_readers() {
+fn a_fifo_without_writers_ends_for_its_readers() {
     everywhere(|| {
         let folder = Folder::new();
         let path = folder.fifo();

@@ -559,7 +559,7 @@ fn a_writer_to_a_stalled_terminal_can_be_cancelled() {
 }
 
 #[test]
-fn a_runtime_ends_whose_task_writes_to_a_stalled_terminal() {
+fn a_runtime_ends_with_a_task_that_writes_to_a_stalled_terminal() {
     guarded(|| {
         for workers in [1, 2] {
             let (_master, terminal) = terminal();

@@ -402,7 +402,7 @@ fn many_tasks_read_and_write_one_pipe() {
 
 /// One worker: were it blocked in a read or a write, the other task could not run.
 #[test]
-fn pipes_whose_clones_are_elsewhere_do_not_stop_a_worker() {
+fn pipes_with_clones_elsewhere_do_not_stop_a_worker() {
     guarded(|| {
         runtime(1).run(|| {
             let (mut reader, mut writer) = pipe().unwrap();

@@ -212,7 +212,7 @@ fn descriptor_that_cannot_be_polled_is_refused() {
 
 /// Safe code may do this; it must come to nothing worse than an error.
 #[test]
-fn a_value_whose_descriptor_changes_is_told_so() {
+fn a_value_is_refused_after_its_descriptor_changed() {
     struct Fickle {
         streams: [UnixStream; 2],
         looks: Cell<usize>,

@@ -223,7 +223,7 @@ fn a_listener_turned_blocking_elsewhere_does_not_stop_a_worker() {
 
 /// A clone that leaves for std becomes blocking, as std expects it; the ones that stay do not mind.
 #[test]
-fn a_listener_whose_clone_left_for_std_does_not_stop_a_worker() {
+fn a_listener_with_a_clone_in_std_does_not_stop_a_worker() {
     guarded(|| {
         runtime(1).run(|| {
             let (listener, address) = listener();

@@ -575,7 +575,7 @@ fn a_worker_that_does_not_wait_is_gone_too_soon() {
 
 /// Finds: a worker that ends a task beside a second canceller, and waits for ever for a message that no canceller sends.
 #[test]
-fn a_worker_waits_for_nobody_who_comes_after_the_end() {
+fn a_worker_waits_for_no_canceller_after_the_end() {
     check_bounded(3, || the_end_of_the_task(2, Flaw::None));
 }
 

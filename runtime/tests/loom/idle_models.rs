@@ -217,14 +217,14 @@ fn one_worker(flaw: Flaw, watching: bool) {
 
 /// Finds: a worker that saw no more than news relies on a watcher, and so does the producer; but the watch ends.
 #[test]
-fn a_task_meets_one_who_trusts_in_a_watcher() {
+fn a_task_meets_a_worker_that_relies_on_a_watcher() {
     check_bounded(3, || one_trusts_in_a_watcher(Flaw::None));
 }
 
 /// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_watcher_that_ends_without_a_look_loses_the_task_of_all_who_trusted_in_it() {
+fn a_watcher_that_ends_without_a_look_loses_a_task() {
     check_bounded(3, || one_trusts_in_a_watcher(Flaw::NoSecondLook));
 }
 
@@ -245,7 +245,7 @@ fn a_task_meets_a_watcher_that_is_called_away() {
 /// Shows that the model finds it.
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_watcher_that_is_called_away_and_tells_nobody_loses_a_task() {
+fn a_watcher_that_is_called_away_and_wakes_no_worker_loses_a_task() {
     check_bounded(3, || a_watcher_is_called_away(Flaw::LeavesTheWatch));
 }
 
@@ -294,7 +294,7 @@ fn a_searcher_that_looks_too_early_loses_a_task() {
 /// Shows it for the other way out of the search.
 #[test]
 #[should_panic(expected = "deadlock")]
-fn a_searcher_that_finds_work_at_its_park_and_tells_nobody_loses_a_task() {
+fn a_searcher_that_finds_work_at_its_park_and_wakes_no_worker_loses_a_task() {
     check_bounded(2, || two_workers(Flaw::LeavesTheSearch));
 }
 

@@ -232,7 +232,7 @@ fn a_joiner_is_claimed_for_one_of_two_and_let_go() {
 
 /// Finds: a runner that touches a joiner after its deadline, or wakes it then; a wake that is not awaited.
 #[test]
-fn a_joiner_whose_time_is_over_is_let_go() {
+fn a_joiner_is_let_go_at_its_deadline() {
     check(|| {
         let model = Model::new();
         let joiner = Joiner::new();

@@ -55,7 +55,7 @@ fn a_wake_meets_the_deadline_of_a_thread() {
 
 /// Finds: a late wake that meets a next sleep without a deadline, so that nothing ends it.
 #[test]
-fn a_thread_whose_time_ran_out_sleeps_again() {
+fn a_thread_sleeps_again_after_a_deadline() {
     check_bounded(3, || {
         let gate = Gate::new();
         let sleeper = gate.spawn(|gate| {

@@ -274,7 +274,7 @@ fn a_race_that_is_cancelled_tells_all_and_has_a_winner() {
 }
 
 #[test]
-fn a_runtime_ends_when_all_who_are_told_have_ended() {
+fn a_runtime_ends_when_all_cancelled_tasks_have_ended() {
     let _guard = hang_guard();
     for workers in [1, 2, 4] {
         let (begun, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -105,7 +105,7 @@ impl<T> Drop for Panics<T> {
 }
 
 #[test]
-fn results_whose_handles_are_forgotten_are_never_touched_again() {
+fn results_of_forgotten_handles_are_never_touched_again() {
     on_workers(|| {
         let lender = Lender::new();
         fibra::scope(|s| {

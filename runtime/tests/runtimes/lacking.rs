@@ -27,7 +27,7 @@ fn a_first_task_that_is_cancelled_is_a_panic_that_says_so() {
 }
 
 #[test]
-fn a_stack_of_impossible_size_delays_nobody() {
+fn a_stack_of_impossible_size_delays_no_task() {
     Runtime::builder().workers(1).build().unwrap().run(|| {
         let impossible = task::Builder::new().stack_size(usize::MAX).spawn(|| ());
         fibra::spawn(|| ()).join().unwrap();

@@ -215,7 +215,7 @@ fn a_task_that_joins_another_ends() {
 }
 
 #[test]
-fn a_task_whose_closure_the_pool_runs_ends_after_it() {
+fn a_task_ends_after_its_closure_on_the_pool() {
     every_end_meets(|ledger| {
         let (entry, inner) = (ledger.entry_of_a_task(), ledger.entry());
         let started = Arc::new(AtomicBool::new(false));
@@ -237,7 +237,7 @@ fn a_task_whose_closure_the_pool_runs_ends_after_it() {
 }
 
 #[test]
-fn a_task_whose_closure_waits_for_a_thread_ends() {
+fn a_task_with_a_closure_that_waits_for_a_thread_ends() {
     every_end_meets(|ledger| {
         for _ in 0..2 {
             let entry = ledger.entry();
@@ -297,7 +297,7 @@ fn a_task_that_sleeps_while_it_unwinds_ends_after_its_destructors() {
 }
 
 #[test]
-fn a_task_whose_destructors_sleep_in_the_cancellation_ends_after_them() {
+fn a_task_ends_after_its_destructors_that_sleep_in_the_cancellation() {
     every_end_meets(|ledger| {
         let sleeps = [0; 5].map(|_| SleepsInDrop(Some(ledger.entry_of_a_task())));
         spawn_and_let_begin(ledger, move || {

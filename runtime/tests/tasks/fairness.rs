@@ -41,7 +41,7 @@ fn a_task_yields_after_128_operations_that_did_not_wait() {
 }
 
 #[test]
-fn a_loop_over_parks_that_find_their_token_starves_nobody() {
+fn a_loop_over_parks_that_find_their_token_starves_no_task() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let (beside, turns) = turns_beside();
@@ -54,7 +54,7 @@ fn a_loop_over_parks_that_find_their_token_starves_nobody() {
 }
 
 #[test]
-fn a_loop_over_joins_of_finished_tasks_starves_nobody() {
+fn a_loop_over_joins_of_finished_tasks_starves_no_task() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let finished: Vec<_> = (0..1000).map(|_| fibra::spawn(|| ())).collect();

@@ -194,7 +194,7 @@ impl Drop for CountsDrops {
 }
 
 #[test]
-fn the_result_of_a_task_is_dropped_once_whoever_comes_first() {
+fn the_result_of_a_task_is_dropped_once_by_its_runner_or_its_handle() {
     let _guard = hang_guard();
     let drops = Arc::new(AtomicUsize::new(0));
     const ROUNDS: usize = 3000;

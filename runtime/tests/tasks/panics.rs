@@ -203,13 +203,13 @@ fn storm(workers: usize) {
 }
 
 #[test]
-fn a_thousand_tasks_suspended_while_they_unwind_harm_nobody_on_one_worker() {
+fn a_thousand_tasks_suspended_while_they_unwind_lose_nothing_on_one_worker() {
     let _guard = hang_guard();
     storm(1);
 }
 
 #[test]
-fn a_thousand_tasks_suspended_while_they_unwind_harm_nobody_on_two_workers() {
+fn a_thousand_tasks_suspended_while_they_unwind_lose_nothing_on_two_workers() {
     let _guard = hang_guard();
     storm(2);
 }

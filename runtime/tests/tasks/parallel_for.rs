@@ -142,7 +142,7 @@ fn a_long_loop_stays_in_few_tasks() {
 }
 
 #[test]
-fn a_loop_whose_calls_wait_goes_on_beside_a_task_that_is_always_ready() {
+fn a_loop_of_waiting_calls_goes_on_with_a_task_that_is_always_ready() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let (inside, met) = (AtomicUsize::new(0), AtomicBool::new(false));

@@ -134,7 +134,7 @@ fn one_that_cannot_inherit_has_those_cancelled_that_run() {
 }
 
 #[test]
-fn a_winner_whose_task_was_cancelled_from_inside_takes_the_race_with_it() {
+fn a_winner_that_was_cancelled_from_inside_ends_its_race() {
     on_workers(|| {
         let parent = fibra::spawn(|| {
             race(

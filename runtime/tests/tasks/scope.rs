@@ -215,7 +215,7 @@ fn a_child_that_comes_after_the_cancellation_is_cancelled_too() {
 }
 
 #[test]
-fn a_scope_whose_closure_panicked_still_hears_a_cancellation() {
+fn a_scope_is_cancelled_after_its_closure_panicked() {
     on_workers(|| {
         let parent = fibra::spawn(|| {
             fibra::scope(|s| {
@@ -274,7 +274,7 @@ fn wait_for(flag: &AtomicBool) {
 }
 
 #[test]
-fn a_scope_does_not_return_whose_child_the_end_of_the_runtime_has_cut_short() {
+fn a_scope_does_not_return_after_the_end_of_the_runtime_ended_its_child() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static WITNESSED: AtomicBool = AtomicBool::new(false);
     static UNWOUND: AtomicBool = AtomicBool::new(false);

@@ -206,7 +206,7 @@ fn a_panic_comes_out_after_both_have_ended() {
 }
 
 #[test]
-fn a_second_that_nobody_began_is_dropped_when_the_first_panics() {
+fn an_unstarted_second_closure_is_dropped_when_the_first_panics() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let alive = AtomicUsize::new(0);

@@ -327,7 +327,7 @@ fn split_job_inherits_locals_as_a_spawned_task() {
 }
 
 #[test]
-fn a_clone_that_panics_unwinds_who_offers_work_before_any_of_it() {
+fn a_clone_that_panics_unwinds_the_spawner_before_any_work() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let (alive, ran) = (Arc::new(AtomicUsize::new(0)), AtomicUsize::new(0));

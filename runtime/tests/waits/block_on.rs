@@ -229,7 +229,7 @@ fn its_waker_gives_no_token_to_park() {
 }
 
 #[test]
-fn a_future_that_always_wakes_itself_starves_nobody() {
+fn a_future_that_always_wakes_itself_starves_no_task() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let stop = Arc::new(AtomicBool::new(false));
@@ -250,7 +250,7 @@ fn a_future_that_always_wakes_itself_starves_nobody() {
 }
 
 #[test]
-fn block_on_again_and_again_starves_nobody() {
+fn a_loop_over_block_on_starves_no_task() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let stop = Arc::new(AtomicBool::new(false));

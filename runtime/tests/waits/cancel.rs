@@ -122,7 +122,7 @@ fn unblock_is_a_cancellation_point_until_its_closure_starts() {
 }
 
 #[test]
-fn an_unblock_whose_closure_has_started_runs_to_its_end_first() {
+fn an_unblock_with_a_started_closure_runs_to_its_end_first() {
     let _guard = hang_guard();
     runtime(1).run(|| {
         let [started, may_end, ended] = [(); 3].map(|()| Arc::new(AtomicBool::new(false)));

@@ -79,7 +79,7 @@ fn every_point_ends_a_task_that_was_cancelled_before_it() {
 }
 
 #[test]
-fn a_join_of_an_ended_task_returns_its_result_also_to_one_who_was_cancelled() {
+fn a_join_of_an_ended_task_returns_its_result_also_to_a_cancelled_task() {
     on_workers(|| {
         let done = fibra::spawn(|| 5);
         until(|| done.is_finished());
@@ -144,7 +144,7 @@ fn a_child_that_is_cancelled_and_joined_while_its_parent_unwinds_is_unwound_itse
 }
 
 #[test]
-fn one_whose_wait_is_cancelled_can_tell_why() {
+fn a_cancelled_wait_tells_its_cause() {
     on_workers(|| {
         let awaited = forever();
         let ends = awaited.task().clone();

@@ -21,7 +21,7 @@ fn too_late<T>(f: impl FnOnce() -> T) -> Result<T, Elapsed> {
 }
 
 #[test]
-fn code_whose_time_is_over_runs_to_its_first_point() {
+fn code_after_its_deadline_runs_to_its_first_cancellation_point() {
     on_workers(|| {
         let reached = Cell::new(false);
         let ended = too_late(|| {
@@ -37,7 +37,7 @@ fn code_whose_time_is_over_runs_to_its_first_point() {
 }
 
 #[test]
-fn children_whose_scope_has_no_time_left_are_cancelled_and_waited_for() {
+fn children_of_a_scope_after_its_deadline_are_cancelled_and_waited_for() {
     on_workers(|| {
         let alive = AtomicUsize::new(0);
         let ended = too_late(|| {
@@ -191,7 +191,7 @@ fn a_detached_task_keeps_its_own_deadline() {
 }
 
 #[test]
-fn a_result_that_nobody_wants_is_dropped_in_its_task_whatever_timers_it_had() {
+fn an_unclaimed_result_is_dropped_in_its_task_whatever_timers_it_had() {
     on_workers(|| {
         let dropped = CancelToken::new();
         let says = dropped.clone();

@@ -186,7 +186,7 @@ fn dropped_half_way_it_detaches_the_task_and_lets_its_waker_go() {
 }
 
 #[test]
-fn a_result_that_nobody_takes_is_dropped_once() {
+fn an_unclaimed_result_is_dropped_once() {
     struct Counted(Arc<AtomicUsize>);
     impl Drop for Counted {
         fn drop(&mut self) {

@@ -175,7 +175,7 @@ impl Wake for Takes {
 }
 
 #[test]
-fn rule_6_a_waker_may_join_the_task_whose_end_wakes_it_and_unpark_another() {
+fn rule_6_a_waker_may_join_the_task_that_wakes_it_and_unpark_another() {
     let _guard = hang_guard();
     for workers in [1, 2] {
         runtime(workers).run(|| {

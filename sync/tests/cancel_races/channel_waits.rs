@@ -220,7 +220,7 @@ fn the_value_of_a_oneshot() {
 }
 
 #[test]
-fn the_value_of_a_oneshot_whose_receiver_stays() {
+fn the_value_of_a_oneshot_with_a_receiver_that_stays() {
     let row = Row::new(
         || {
             let (sender, receiver) = oneshot::channel::<Message>();

@@ -108,7 +108,7 @@ fn each_lag_is_counted_from_the_end_of_the_one_before() {
 }
 
 #[test]
-fn a_future_is_told_of_a_lag_as_everybody_is() {
+fn a_future_is_told_of_a_lag() {
     let (sender, mut receiver) = channel(2);
     let woken = Arc::<Woken>::default();
     {

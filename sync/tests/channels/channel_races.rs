@@ -114,7 +114,7 @@ fn both_sides_time_out_at_once_over_and_over() {
 }
 
 #[test]
-fn one_value_for_a_crowd_whose_time_runs_out_is_received_by_one_or_left() {
+fn one_value_for_many_receivers_at_their_deadline_is_received_once_or_left() {
     anywhere(|other| {
         for kind in [Some(1), None] {
             for round in 0..40 {

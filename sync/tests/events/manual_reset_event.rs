@@ -24,7 +24,7 @@ fn waits(event: &Arc<ManualResetEvent>) -> Side<bool> {
 }
 
 #[test]
-fn once_set_it_lets_everybody_through_until_it_is_reset() {
+fn once_set_it_lets_every_waiter_through_until_it_is_reset() {
     everywhere(|| {
         let event = ManualResetEvent::new(false);
         assert!(!event.is_set() && !event.wait_timeout(SHORT));

@@ -231,7 +231,7 @@ fn a_big_request_that_is_cancelled_lets_those_behind_it_through() {
 }
 
 #[test]
-fn a_big_request_whose_future_is_dropped_lets_those_behind_it_through() {
+fn a_dropped_future_of_a_big_request_lets_later_requests_through() {
     everywhere(|| {
         let (semaphore, log, woken) = (Arc::new(Semaphore::new(1)), Arc::default(), Arc::default());
         let mut big = Box::pin(semaphore.acquire_many_async(2));

@@ -52,7 +52,7 @@ fn an_unlock_wakes_an_arrival() {
 }
 
 #[test]
-fn an_unlock_meets_an_arrival_whose_time_ends() {
+fn an_unlock_meets_an_arrival_at_its_deadline() {
     everywhere(|| {
         unlock_as_one_comes(|mutex, dice| {
             let time = Duration::from_micros(dice.throw(60));

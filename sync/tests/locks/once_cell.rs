@@ -163,7 +163,7 @@ fn a_failure_lets_the_next_one_try() {
 }
 
 #[test]
-fn a_failure_is_not_kept_from_others_by_a_waiter_whose_worker_computes() {
+fn a_failure_wakes_others_though_one_waiter_has_a_busy_worker() {
     in_tasks(|| {
         let cell = Arc::new(OnceCell::<u32>::new());
         let waiting = Arc::new(AtomicU32::new(0));

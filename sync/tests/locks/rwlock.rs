@@ -56,7 +56,7 @@ fn a_try_to_read_fails_beside_a_writer_only() {
 }
 
 #[test]
-fn a_try_to_write_fails_beside_anybody() {
+fn a_try_to_write_fails_while_the_lock_is_held() {
     everywhere(|| {
         let lock = RwLock::new(0);
         let fails = || {

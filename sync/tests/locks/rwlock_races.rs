@@ -392,7 +392,7 @@ fn all_kinds_let_in_as_their_time_runs_out_are_in_or_out_and_not_lost() {
 }
 
 #[test]
-fn upgrades_whose_time_runs_out_as_the_last_reader_leaves_are_done_or_not() {
+fn upgrades_at_their_deadline_as_the_last_reader_leaves_are_done_or_not() {
     in_tasks(|| {
         for watched in Watched::both() {
             for round in 0..600 {

@@ -127,7 +127,7 @@ fn a_recursive_read_of_an_upgradable_reader_or_writer_succeeds_or_panics() {
 }
 
 #[test]
-fn a_writer_whose_time_runs_out_opens_the_door_again() {
+fn a_writer_at_its_deadline_lets_readers_in_again() {
     everywhere(|| {
         for lock in both(0) {
             let reading = lock.read();

@@ -42,13 +42,13 @@ fn a_message_that_comes_with_the_deadline_is_received_or_stays() {
 
 /// Finds: a message that is taken from a sender that keeps it as well, when its time runs out at a rendezvous.
 #[test]
-fn a_sender_whose_time_runs_out_has_sent_or_keeps_its_message() {
+fn a_sender_at_its_deadline_has_sent_or_keeps_its_message() {
     check_bounded(3, || times_out_with(0, vec![7]));
 }
 
 /// Finds: a message that is sent and kept as well, when room comes free with the deadline.
 #[test]
-fn a_sender_whose_time_runs_out_has_room_or_keeps_its_message() {
+fn a_sender_at_its_deadline_has_room_or_keeps_its_message() {
     check_bounded(3, || times_out_with(1, vec![6, 7]));
 }
 

@@ -145,7 +145,7 @@ fn all_watchers_are_notified() {
 
 /// Finds: a watch that is notified at its deadline, and leaves its node behind, or a wake of it that lands in a later sleep.
 #[test]
-fn a_watch_whose_time_runs_out_leaves_nothing_behind() {
+fn a_watch_at_its_deadline_leaves_nothing_behind() {
     check_bounded(3, || {
         let (sender, receiver) = channel(1);
         let sends = thread::spawn(move || sender.send(7).unwrap());
@@ -194,7 +194,7 @@ fn of_a_message_and_a_set_one_is_selected_and_the_other_stays() {
 
 /// Finds: a select at its deadline that is given a message, which is then lost, or given twice; a wake that lands in a later sleep.
 #[test]
-fn a_select_whose_time_runs_out_has_something_or_left_it() {
+fn a_select_at_its_deadline_has_something_or_left_it() {
     check_bounded(2, || {
         let ((sender, receiver), event) = (channel(0), event());
         let sets = {

@@ -124,7 +124,7 @@ fn a_wait_outlasts_a_failed_run() {
 /// Finds: a wait at its deadline as the run ends: it leaves an entry behind that is woken, or takes itself for notified and
 /// does not see what the run wrote; its wake lands in the next sleep.
 #[test]
-fn a_wait_whose_time_runs_out_has_left_or_is_told() {
+fn a_wait_at_its_deadline_has_left_or_is_notified() {
     check_bounded(3, || {
         let wait = |cell: &Cell| {
             if cell.once.wait_deadline(over()) {
@@ -141,7 +141,7 @@ fn a_wait_whose_time_runs_out_has_left_or_is_told() {
 
 /// Finds: the wake of a failed run that is given to a wait at its deadline, so that the next owner sleeps on.
 #[test]
-fn a_failed_run_wakes_its_successor_beside_one_whose_time_runs_out() {
+fn a_failed_run_wakes_its_successor_beside_a_wait_at_its_deadline() {
     check_bounded(2, || {
         let cell = Cell::new();
         let other = {

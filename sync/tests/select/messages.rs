@@ -227,7 +227,7 @@ fn a_try_meets_a_partner_that_gives_up_once() {
 }
 
 #[test]
-fn a_wait_whose_partners_give_up_keeps_its_deadline() {
+fn a_wait_keeps_its_deadline_after_its_partners_gave_up() {
     facing_a_partner_that_gives_up(|receiver| {
         let start = Instant::now();
         assert_eq!(receiver.recv_timeout(ms(3)), Err(RecvTimeoutError::Timeout));
@@ -242,7 +242,7 @@ fn a_wait_whose_partners_give_up_keeps_its_deadline() {
 }
 
 #[test]
-fn a_wait_whose_partners_give_up_can_be_cancelled() {
+fn a_wait_can_be_cancelled_after_its_partners_gave_up() {
     in_tasks(|| {
         let ((sender, receiver), (going, stop)) = (bounded(0), unbounded());
         let giving_up = fibra::spawn(move || give_up(&sender, &stop));

@@ -282,7 +282,7 @@ fn readiness_of_a_rendezvous_holds_in_both_directions() {
 }
 
 #[test]
-fn watchers_whose_time_runs_out_try_again_until_all_is_through() {
+fn watchers_at_their_deadline_try_again_until_all_is_through() {
     anywhere(|other| {
         for capacity in [1, 2] {
             let (sender, receiver) = bounded(capacity);

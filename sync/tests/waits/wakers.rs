@@ -216,7 +216,7 @@ fn panics_when_dropped() -> ManuallyDrop<Waker> {
 }
 
 #[test]
-fn the_leader_of_a_round_whose_waker_panics_when_dropped_lets_the_others_go_on() {
+fn a_leader_with_a_waker_that_panics_when_dropped_lets_the_others_go_on() {
     everywhere(|| {
         let barrier = Arc::new(Barrier::new(3));
         let comes = || {

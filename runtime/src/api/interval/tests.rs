@@ -60,7 +60,7 @@ fn missed_ticks_are_skipped() {
 
 /// A period shorter than what counts as late by itself.
 #[test]
-fn a_short_period_is_kept_by_those_who_are_delayed() {
+fn a_short_period_is_kept_by_delayed_ticks() {
     let start = Instant::now();
     let mut ticks = interval_at(start, Duration::from_millis(1));
     ticks.set_missed_tick_behavior(Delay);

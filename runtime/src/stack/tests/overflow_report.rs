@@ -118,7 +118,7 @@ fn an_overflow_is_one_line_and_an_abort() {
 }
 
 #[test]
-fn other_faults_go_to_whom_they_went_before() {
+fn other_faults_reach_the_previous_handler() {
     if let Some(case) = case() {
         match case.as_str() {
             "plain" => set_handler(plain as *const () as usize, 0),
@@ -137,7 +137,7 @@ fn other_faults_go_to_whom_they_went_before() {
         }
         return poke(fault_address());
     }
-    let run = |case| child("other_faults_go_to_whom_they_went_before", case);
+    let run = |case| child("other_faults_reach_the_previous_handler", case);
     for (case, says) in [
         ("plain", "plain handler"),
         ("detailed", "detailed handler"),
