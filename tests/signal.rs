@@ -219,7 +219,7 @@ fn a_signal_is_waited_for_beside_other_things() {
         let (sender, receiver) = fibra::sync::channel::bounded(1);
         sender.send(7).unwrap();
         select! {
-            wait(signal.event()) => unreachable!("nobody has sent it"),
+            wait(signal.event()) => unreachable!("the signal was not sent"),
             recv(receiver) -> number => assert_eq!(number, Ok(7)),
         }
         raise(spare(11)).unwrap();

@@ -190,22 +190,22 @@ fn reset(stream: &TcpStream) {
 }
 
 /// A listener, and its clients.
-struct Door {
+struct Server {
     listener: TcpListener,
     address: SocketAddr,
     clients: Mutex<Vec<net::TcpStream>>,
 }
 
-impl Door {
+impl Server {
     fn new() -> Self {
         let (listener, address) = listener();
-        Door { listener, address, clients: Mutex::default() }
+        Server { listener, address, clients: Mutex::default() }
     }
 
-    fn knock(&self) {
+    fn connect(&self) {
         match net::TcpStream::connect(self.address) {
             Ok(client) => self.clients.lock().unwrap().push(client),
-            // Accepted, and reset, before it heard of that.
+            // Accepted, and reset, before it learned of that.
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
         }
     }
@@ -218,15 +218,15 @@ impl Door {
 #[test]
 fn a_connection_that_is_accepted() {
     let row = Row::new(
-        Door::new,
-        |door, _| door.accept(),
-        |door, ()| door.knock(),
-        |door, left| {
-            assert!((0..left).all(|_| door.accept()));
-            door.listener.set_nonblocking(true).unwrap();
-            assert!(!door.accept(), "no client is there");
-            door.listener.set_nonblocking(false).unwrap();
-            door.clients.lock().unwrap().clear();
+        Server::new,
+        |server, _| server.accept(),
+        |server, ()| server.connect(),
+        |server, left| {
+            assert!((0..left).all(|_| server.accept()));
+            server.listener.set_nonblocking(true).unwrap();
+            assert!(!server.accept(), "no client is there");
+            server.listener.set_nonblocking(false).unwrap();
+            server.clients.lock().unwrap().clear();
         },
     );
     play(Row { is_timed: false, lasts: 40, rounds: 1700, ..row });

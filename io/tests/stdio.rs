@@ -142,7 +142,7 @@ fn unheard() {
 /// Has no streams any more, as std sees it as well, and then some again.
 fn closed() {
     let kept = [0, 1, 2].map(|number| {
-        // SAFETY: the stream is open, and belongs to everybody.
+        // SAFETY: the stream is open, and belongs to the whole process.
         let stream = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().unwrap();
         // SAFETY: as above.
         assert_eq!(unsafe { libc::close(number) }, 0);
@@ -170,7 +170,7 @@ fn closed() {
 
 /// Makes it the stream of that number.
 fn put(file: impl Into<OwnedFd>, number: i32) {
-    // SAFETY: both are open, and the second is a standard stream, which belongs to everybody.
+    // SAFETY: both are open, and the second is a standard stream, which belongs to the whole process.
     assert_eq!(unsafe { libc::dup2(file.into().as_raw_fd(), number) }, number);
 }
 
@@ -240,10 +240,10 @@ fn queue() {
     assert_eq!(first.join().unwrap(), "a line\n");
 }
 
-/// Talks to nobody, and does something else then.
+/// Writes without a reader, and does something else then.
 fn talker() {
     assert!(timeout(SHORT, || stdout().write_all(&vec![b'x'; 1 << 20])).is_err());
-    writeln!(stderr(), "nobody listens").unwrap();
+    writeln!(stderr(), "no reader is there").unwrap();
     until(|| timeout(SHORT, || stdout().write_all(b"\nat last")).is_ok());
 }
 
@@ -327,7 +327,7 @@ fn output_that_a_terminal_does_not_take_holds_one_task() {
         for workers in 1..3 {
             let (mut reader, terminal) = terminal();
             let mut actor = Actor::start_on(terminal, "talker", workers, Stdio::null());
-            assert_eq!(line(&mut actor.errors()), "nobody listens");
+            assert_eq!(line(&mut actor.errors()), "no reader is there");
             let mut output = Vec::new();
             let hang_up = reader.read_to_end(&mut output).unwrap_err();
             assert_eq!(hang_up.raw_os_error(), Some(libc::EIO));
@@ -453,7 +453,7 @@ fn output_without_a_reader_holds_one_task() {
     guarded(|| {
         for workers in 1..3 {
             let (mut actor, mut output) = Actor::start("talker", workers, Stdio::null());
-            assert_eq!(line(&mut actor.errors()), "nobody listens");
+            assert_eq!(line(&mut actor.errors()), "no reader is there");
             let mut text = line(&mut output);
             assert!(text.bytes().all(|byte| byte == b'x') && text.len() < 1 << 20);
             text.clear();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use at_once::Row;
-use at_once::seats::until;
+use at_once::pinned::until;
 use common::hang_guard;
 use fibra_runtime::wait::{self, Waking};
 use fibra_runtime::{self as fibra, CancelToken, JoinHandle, Task, TaskGroup, task};
@@ -84,7 +84,7 @@ fn the_end_of_a_sleep() {
 /// A place to park at.
 #[derive(Default)]
 struct Parking {
-    /// Who is there, until it goes.
+    /// The parked task, until it goes.
     task: Mutex<Option<Task>>,
     given: AtomicBool,
     /// A token was there for another park.

@@ -144,7 +144,7 @@ fn in_the_end_all_workers_sleep_and_none_is_counted_as_awake() {
 
 #[test]
 fn no_task_waits_while_a_worker_sleeps_and_none_comes_to_help() {
-    // Who came too late to see it at one look sees it at the next, and takes it at the one after; unless he is held up.
+    // A worker that came too late to see it at one look sees it at the next, and takes it at the look after, unless held up.
     let bound = 2 * (WATCH_MOST + SLACK + RISE) + 20 * HOLD_UP;
     for_all_runs(|run| run.counts.neglected <= bound);
 }

@@ -26,7 +26,7 @@ use rerun::{errors, is_child, rerun};
 use weather::{LONG, Unwinds, Weather, brief, in_weather};
 
 /// Tasks of a storm where each has a task to itself.
-const CROWD: usize = 2000;
+const MANY: usize = 2000;
 
 /// Rounds of a storm where each has a handful of tasks.
 const ROUNDS: usize = 300;
@@ -80,7 +80,7 @@ fn tasks_that_unwind_and_wait_meanwhile_lose_nothing() {
                 sleep_and_unwind(inner);
             })
         };
-        let tasks: Vec<_> = (0..CROWD).map(spawn).collect();
+        let tasks: Vec<_> = (0..MANY).map(spawn).collect();
         // By now some have begun, and some have not.
         fibra::yield_now();
         tasks.iter().skip(3).step_by(4).for_each(JoinHandle::cancel);
@@ -400,7 +400,7 @@ fn one_token_that_ends_a_thousand_scopes_loses_nothing() {
                 fibra::yield_now();
             })
         };
-        let tasks: Vec<_> = (0..CROWD / 2).map(spawn).collect();
+        let tasks: Vec<_> = (0..MANY / 2).map(spawn).collect();
         fibra::yield_now();
         root.cancel();
         tasks.into_iter().for_each(|task| task.join().unwrap());
@@ -427,7 +427,7 @@ fn a_runtime_that_ends_in_the_midst_runs_every_destructor() {
                         sleep_and_unwind(inner);
                     }));
                 };
-                (0..CROWD / 8).for_each(spawn);
+                (0..MANY / 8).for_each(spawn);
                 (0..round).for_each(|_| fibra::yield_now());
             });
             runtime.shutdown();

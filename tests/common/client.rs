@@ -95,7 +95,7 @@ pub(crate) fn write_until_timeout(stream: &mut impl Write, bytes: &[u8]) -> usiz
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return sent,
             Err(error) => panic!("the server ends a connection that is merely slow: {error}"),
         }
-        assert!(sent < bytes.len(), "the server keeps {sent} bytes or more that nobody reads");
+        assert!(sent < bytes.len(), "the server keeps {sent} bytes or more that are not read");
     }
 }
 

@@ -36,7 +36,7 @@ impl Proxy {
             let runtime = fibra::Runtime::builder().workers(1).build().expect("a runtime");
             runtime.run(|| {
                 let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
-                tell.send(listener.local_addr().expect("its address").to_string()).expect("somebody waits");
+                tell.send(listener.local_addr().expect("its address").to_string()).expect("the client waits");
                 serve(&listener, &server, &fault, &stopped);
             });
         });
@@ -222,8 +222,8 @@ impl Fault for Slices {
     }
 }
 
-/// Keeps requests until there are so many bytes of them, and sends these in one piece; or less, for who sends no more before
-/// there is an answer.
+/// Keeps requests until there are so many bytes of them, and sends these in one piece. A client that waits for an answer
+/// first gets less sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Glues(pub(crate) usize);
 

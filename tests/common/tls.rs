@@ -110,7 +110,7 @@ impl TlsEcho {
     }
 
     /// A session that the server has taken. Where it has little patience, a busy machine may hold up a handshake for longer;
-    /// who is cut off for that comes again.
+    /// a client that is cut off for that comes again.
     pub(crate) fn connect_in_time(&self) -> Client {
         until(|| {
             let mut client = self.connect();

@@ -43,7 +43,7 @@ impl WebsocketEcho {
     }
 
     /// A websocket that the server has taken. Where it has little patience, a busy machine may hold up an upgrade for longer;
-    /// who is cut off for that comes again.
+    /// a client that is cut off for that comes again.
     pub(crate) fn connect_in_time(&self) -> Socket {
         let try_connect = || {
             let mut socket = try_upgrade(connect_task(self.0.address()))?;
@@ -180,7 +180,7 @@ pub(crate) fn write_until_stuck(socket: &mut Socket, bytes: &Bytes) -> usize {
     let most = MOST / bytes.len();
     let stuck = (1..=most).find(|_| would_block(socket.send(Message::Binary(bytes.clone()))));
     socket.get_ref().set_write_timeout(Some(HANG)).expect("a time-out");
-    stuck.unwrap_or_else(|| panic!("the server keeps {most} messages or more that nobody reads"))
+    stuck.unwrap_or_else(|| panic!("the server keeps {most} messages or more that are not read"))
 }
 
 /// Whether a time-out has ended a call.

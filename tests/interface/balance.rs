@@ -20,7 +20,7 @@ type Homes = Arc<Mutex<HashMap<ThreadId, usize>>>;
 
 /// Serves one connection, which lives until its client says so.
 fn handle(mut stream: TcpStream, homes: &Homes) {
-    *homes.lock().expect("nobody panics").entry(thread::current().id()).or_default() += 1;
+    *homes.lock().expect("no handler panics").entry(thread::current().id()).or_default() += 1;
     let mut byte = [0];
     stream.read_exact(&mut byte).expect("the client's sign");
     stream.write_all(&byte).expect("answered");
@@ -42,10 +42,10 @@ fn is_served(mut stream: std::net::TcpStream) {
     stream.read_exact(&mut [0]).expect("answered");
 }
 
-/// How many are at home on each of the two workers, once all have begun.
+/// How many run on each of the two workers, once all have begun.
 fn begun(homes: &Homes, connections: usize) -> [usize; 2] {
     loop {
-        let mut counts: Vec<usize> = homes.lock().expect("nobody panics").values().copied().collect();
+        let mut counts: Vec<usize> = homes.lock().expect("no handler panics").values().copied().collect();
         counts.resize(2, 0);
         if counts.iter().sum::<usize>() == connections {
             return [counts[0], counts[1]];

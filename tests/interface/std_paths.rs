@@ -1,4 +1,4 @@
-//! What std has at a path, fibra has at the same: a program ports by `use fibra::` for `use std::`.
+//! fibra has each item at the path that std has it at: a program ports by `use fibra::` for `use std::`.
 #![cfg(target_os = "linux")]
 
 use fibra::io::pipe;

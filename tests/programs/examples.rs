@@ -490,7 +490,7 @@ fn chat_passes_messages_on_tells_slow_guests_and_ends_on_ctrl_c() {
     ben.says("hello");
     assert_eq!(anna.hears(), "ben: hello");
     anna.says("hello, ben");
-    // She is welcomed before the others are told, of whom he may be one by then.
+    // She is welcomed before the other guests are told, and he may be one of them by then.
     let heard = ben.hears();
     let heard = if heard == "* anna comes" { ben.hears() } else { heard };
     assert_eq!(heard, "anna: hello, ben");
@@ -534,7 +534,7 @@ fn chat_passes_messages_on_tells_slow_guests_and_ends_on_ctrl_c() {
         }
     }
     assert_eq!(heard + missed, FLOOD);
-    assert!(missed > 0, "who does not read misses nothing");
+    assert!(missed > 0, "a guest that does not read misses nothing");
 
     let _silent = connect(address);
     // It is let in before this one, which the others hear of.

@@ -247,7 +247,7 @@ fn a_handshake_ends_at_a_deadline_around_it_and_at_a_timeout_of_its_socket() {
             let (mut client, mut served) = (sides.connect(), sides.accept());
             assert!(fibra::timeout(STUCK, || served.conn.complete_io(&mut served.sock)).is_err());
             served.sock.set_read_timeout(Some(STUCK)).expect("a time-out");
-            let error = served.conn.complete_io(&mut served.sock).expect_err("nobody has said hello");
+            let error = served.conn.complete_io(&mut served.sock).expect_err("no hello was sent");
             assert_eq!(error.kind(), ErrorKind::WouldBlock);
             // Neither has done any harm.
             served.sock.set_read_timeout(Some(HANG)).expect("a time-out");

@@ -86,7 +86,7 @@ fn a_body_without_a_length_goes_to_the_end_of_the_session() {
 fn the_request_names_the_host_and_the_path() {
     let (send, asked) = fibra::sync::channel::unbounded();
     let answer = |served: &mut Served| {
-        send.send(http::head(served)).expect("somebody listens");
+        send.send(http::head(served)).expect("the client listens");
         served.write_all(b"HTTP/1.0 204 \r\nContent-Length: 0\r\n\r\n")
     };
     shows(&fetch("localhost", path("/a/b?c=%20d#e"), answer), "204 ", b"");
@@ -98,7 +98,7 @@ fn the_request_names_the_host_and_the_path() {
 fn a_body_that_is_cut_short_is_an_error() {
     let answer = page("Content-Length: 1000\r\n", &payload(999));
     fails(&fetch("localhost", path("/"), says(&answer)), "the body ends after 999 of 1000 bytes");
-    // The end of the connection is not that of the session: anybody could have brought it about.
+    // The end of the connection is not that of the session: any party on the way could have ended it.
     let cut = |served: &mut Served| {
         http::head(served);
         served.write_all(&page("", &payload(999)))

@@ -7,7 +7,7 @@ use regex_lite::Regex;
 
 use crate::options::Outputs;
 
-/// Asks fibra and its rivals the same questions, and says where fibra stands.
+/// Asks fibra and its rivals equal questions, and says where fibra stands.
 ///
 /// Prints a table for each subject, with the ratio of fibra to the best rival, and writes a page with charts.
 /// All of it takes some twenty minutes. The machine should be quiet.

@@ -2,7 +2,7 @@
 //!
 //! The first [`block_on`] of the process starts a thread that runs tokio's reactor, its timers and whatever is spawned with
 //! `tokio::spawn`. The future itself stays in the task that calls, and is polled there inside the context of that runtime.
-//! Sockets and timers of tokio wake it from the other thread, which costs more than a wake at home: where a crate takes any
+//! Sockets and timers of tokio wake it from the other thread, which costs more than a wake on its own worker: where a crate takes any
 //! stream, give it one of ours instead.
 
 #![forbid(unsafe_code)]

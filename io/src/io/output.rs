@@ -104,13 +104,13 @@ impl OutputKind for io::Stderr {}
 
 mod sealed {
     pub trait Sealed: Sized + super::AsFd {
-        #[expect(private_interfaces, reason = "nobody outside can call it")]
+        #[expect(private_interfaces, reason = "it cannot be called outside")]
         fn output() -> &'static super::Output<Self>;
     }
 }
 
 impl sealed::Sealed for io::Stdout {
-    #[expect(private_interfaces, reason = "nobody outside can call it")]
+    #[expect(private_interfaces, reason = "it cannot be called outside")]
     fn output() -> &'static Output<io::Stdout> {
         static OUTPUT: LazyLock<Output<io::Stdout>> = LazyLock::new(|| Output::new(io::stdout()));
         &OUTPUT
@@ -118,7 +118,7 @@ impl sealed::Sealed for io::Stdout {
 }
 
 impl sealed::Sealed for io::Stderr {
-    #[expect(private_interfaces, reason = "nobody outside can call it")]
+    #[expect(private_interfaces, reason = "it cannot be called outside")]
     fn output() -> &'static Output<io::Stderr> {
         static OUTPUT: LazyLock<Output<io::Stderr>> = LazyLock::new(|| Output::new(io::stderr()));
         &OUTPUT

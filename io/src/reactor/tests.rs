@@ -28,7 +28,7 @@ fn park(reactor: &mut Reactor, timeout: Option<Duration>) -> Duration {
     let start = Instant::now();
     let mut ready = Ready::new();
     reactor.park(timeout, &mut ready).unwrap();
-    assert!(ready.is_empty(), "nobody waits in these tests");
+    assert!(ready.is_empty(), "no source waits in these tests");
     start.elapsed()
 }
 
@@ -376,13 +376,13 @@ fn a_reactor_that_ends_lets_its_sources_go() {
     let fd = server.as_raw_fd();
     let (source, reliance) = drained(&one, fd);
     drop(one);
-    assert!(is_readable(&source), "whoever waits looks again");
+    assert!(is_readable(&source), "the waiters look again");
     assert_eq!(Arc::strong_count(&source), 1);
     clear(&source, Direction::Read);
     assert_eq!(
         source.sleep(Direction::Read, reliance, None),
         Waking::Notified,
-        "nobody sleeps where nobody wakes"
+        "no waiter sleeps without a waker"
     );
     let reliance = source.attach(fd, two.handle()).unwrap();
     assert_eq!(source.reactors(), [two.handle().id()]);
@@ -401,7 +401,11 @@ fn when_one_of_two_reactors_ends_the_other_hears_alone() {
     let both = source.attach(fd, two.handle()).unwrap();
     drop((there, one));
     clear(&source, Direction::Read);
-    assert_eq!(source.sleep(Direction::Read, both, None), Waking::Notified, "it looks who is left");
+    assert_eq!(
+        source.sleep(Direction::Read, both, None),
+        Waking::Notified,
+        "it looks for waiters that are left"
+    );
     let reliance = source.attach(fd, two.handle()).unwrap();
     assert_eq!(source.reactors(), [two.handle().id()]);
     let soon = Instant::now() + Duration::from_millis(5);

@@ -68,8 +68,8 @@ impl ManualSource {
             if self.0.readiness().blocked(direction, seen) == Clearing::Overtaken {
                 continue;
             }
-            let (nobody, link) = (Reliance::all(SetId::NOWHERE), source::link());
-            if sleep(&Waiter::new(&*self.0, direction, nobody, &link))? == Waking::TimedOut {
+            let (nowhere, link) = (Reliance::all(SetId::NOWHERE), source::link());
+            if sleep(&Waiter::new(&*self.0, direction, nowhere, &link))? == Waking::TimedOut {
                 // A change whose notification is still on its way counts.
                 return Ok(look());
             }

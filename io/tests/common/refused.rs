@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::LazyLock;
 
-/// An address where nobody listens, and nobody will: it is bound. One that was only given up could be somebody else's by now, be
-/// it that of the very client who asks.
+/// An address without a listener, now and later: it is bound. An address that was only given up could have a new owner by now,
+/// even the client of the test.
 pub(crate) fn refused() -> SocketAddr {
     static BOUND: LazyLock<(socket2::Socket, SocketAddr)> = LazyLock::new(|| {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();

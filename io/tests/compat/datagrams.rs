@@ -195,7 +195,7 @@ fn each_direction_of_a_datagram_socket_keeps_its_own_waker() {
     });
 }
 
-/// The queue of the receiver is full, of which the sender's socket hears nothing.
+/// The queue of the receiver is full, of which the sender's socket gets no event.
 #[test]
 fn a_send_to_an_address_waits_for_the_queue_of_its_owner() {
     in_tasks(|| {

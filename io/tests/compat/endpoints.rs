@@ -408,7 +408,7 @@ where
     assert_eq!(read.unwrap(), Some(7));
 }
 
-/// The reactor of which its listener is hears of it.
+/// The reactor of its listener gets its events.
 #[test]
 fn stream_accepted_away_from_tasks_waits_where_its_listener_has_waited() {
     guarded(|| {
@@ -471,7 +471,7 @@ where
         (&client).write_all(&[5]).unwrap();
         client
     });
-    // The reactor of the listener hears of the connection too.
+    // The reactor of the listener gets the events of the connection, too.
     let (mut server, _from) = futures_executor::block_on(listener.accept()).unwrap();
     let byte = futures_executor::block_on(poll_fn(|context| read_byte(&mut server, context)));
     assert_eq!(byte.unwrap(), Some(5));

@@ -426,7 +426,7 @@ fn an_executor_of_others_goes_on_where_a_turn_is_used_up() {
             server.write_all(&pattern(1000)).unwrap();
             drop(server);
             let mut client = Async::new(client);
-            // Blocks the worker, which has heard of all there is.
+            // Blocks the worker, which has polled all events.
             until(|| client.get_ref().peek(&mut [0; 1000]).unwrap() == 1000);
             let all = futures_executor::block_on(async {
                 let mut all = Vec::new();

@@ -21,7 +21,7 @@ pub(crate) const FD: RawFd = -1;
 pub(crate) struct Handle {
     id: driver::Id,
     registrations: Registrations,
-    /// What events come with: the tokens of all who ever registered. Of std: the kernel's.
+    /// What events come with: the tokens of all registrations ever made. Of std: the kernel's.
     tokens: Mutex<Vec<usize>>,
 }
 

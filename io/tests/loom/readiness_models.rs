@@ -8,7 +8,7 @@ use crate::primitive::{AtomicU64, Ordering, check};
 use crate::readiness::{Clearing, Edge, Readiness};
 use crate::sys::Direction;
 
-/// The reader looks, finds nothing and clears, while the reactor hears of data. Finds: a word left clear with data
+/// The reader looks, finds nothing and clears, while an edge reports data. Finds: a word left clear with data
 /// in the socket and no edge to come.
 #[test]
 fn a_clear_never_covers_an_edge() {

@@ -14,7 +14,7 @@ use crate::sys::Direction;
 use crate::wait::{Polled, Tickets, Waking, over};
 use crate::waiting::registration::Registered;
 
-/// A source of which it is known that nothing can be read, and the reactor that hears of it.
+/// A source that is known to have nothing to read, and the reactor that it is registered with.
 fn registered() -> (Arc<Registered>, Arc<Handle>, Reliance) {
     let (source, handle) = (blocked(), Handle::new());
     let reliance = source.attach(FD, &handle).unwrap();

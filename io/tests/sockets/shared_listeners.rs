@@ -12,10 +12,10 @@ use fibra_io::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use socket2::SockRef;
 
 /// A listener of ours, of either family.
-trait Door: AsFd + From<OwnedFd> + Into<OwnedFd> + Send + Sized + 'static {
+trait Listener: AsFd + From<OwnedFd> + Into<OwnedFd> + Send + Sized + 'static {
     fn new() -> Self;
-    fn enter(&self) -> io::Result<()>;
-    fn knock(&self);
+    fn accept_one(&self) -> io::Result<()>;
+    fn connect(&self);
     fn set_deadline(&self, deadline: Option<Instant>);
     fn not_to_wait(&self);
 
@@ -28,24 +28,24 @@ trait Door: AsFd + From<OwnedFd> + Into<OwnedFd> + Send + Sized + 'static {
     fn waits(&self) {
         let deadline = Instant::now() + Duration::from_millis(3);
         self.set_deadline(Some(deadline));
-        assert_eq!(kind(self.enter()), ErrorKind::WouldBlock);
+        assert_eq!(kind(self.accept_one()), ErrorKind::WouldBlock);
         assert!(Instant::now() >= deadline, "it does not wait");
         self.set_deadline(None);
-        self.knock();
-        self.enter().unwrap();
+        self.connect();
+        self.accept_one().unwrap();
     }
 }
 
-impl Door for TcpListener {
+impl Listener for TcpListener {
     fn new() -> TcpListener {
         listener().0
     }
 
-    fn enter(&self) -> io::Result<()> {
+    fn accept_one(&self) -> io::Result<()> {
         self.accept().map(drop)
     }
 
-    fn knock(&self) {
+    fn connect(&self) {
         drop(TcpStream::connect(self.local_addr().unwrap()).unwrap());
     }
 
@@ -58,16 +58,16 @@ impl Door for TcpListener {
     }
 }
 
-impl Door for UnixListener {
+impl Listener for UnixListener {
     fn new() -> UnixListener {
         UnixListener::bind_addr(&abstract_address()).unwrap()
     }
 
-    fn enter(&self) -> io::Result<()> {
+    fn accept_one(&self) -> io::Result<()> {
         self.accept().map(drop)
     }
 
-    fn knock(&self) {
+    fn connect(&self) {
         drop(UnixStream::connect_addr(&self.local_addr().unwrap()).unwrap());
     }
 
@@ -81,7 +81,7 @@ impl Door for UnixListener {
 }
 
 /// An open file that blocks, as std makes it.
-fn made_by_std<D: Door>() -> OwnedFd {
+fn made_by_std<D: Listener>() -> OwnedFd {
     D::new().into()
 }
 
@@ -90,7 +90,7 @@ fn is_nonblocking(fd: &impl AsFd) -> bool {
 }
 
 /// Two of one open file: the first is one that we have made, or was made as the second.
-fn pairs<D: Door>() -> [(D, OwnedFd); 2] {
+fn pairs<D: Listener>() -> [(D, OwnedFd); 2] {
     let (fresh, adopted) = (D::new(), D::from(made_by_std::<D>()));
     [fresh, adopted].map(|first| {
         let other = first.descriptor();
@@ -98,7 +98,7 @@ fn pairs<D: Door>() -> [(D, OwnedFd); 2] {
     })
 }
 
-fn both_wait<D: Door>() {
+fn both_wait<D: Listener>() {
     for is_used in [false, true] {
         for (first, other) in pairs::<D>() {
             if is_used {
@@ -120,16 +120,16 @@ fn one_that_is_made_of_the_descriptor_of_another_waits() {
     });
 }
 
-fn each_gets_one<D: Door>() {
+fn each_gets_one<D: Listener>() {
     let std = made_by_std::<D>();
     let acceptors: Vec<_> = (0..4)
         .map(|_| {
             let clone = std.try_clone().unwrap();
-            beside(move || D::from(clone).enter().unwrap())
+            beside(move || D::from(clone).accept_one().unwrap())
         })
         .collect();
     let ours = D::from(std);
-    (0..4).for_each(|_| ours.knock());
+    (0..4).for_each(|_| ours.connect());
     acceptors.into_iter().for_each(|acceptor| acceptor.join());
 }
 
@@ -141,13 +141,13 @@ fn clones_of_one_of_std_s_wait_though_others_accept_already() {
     });
 }
 
-fn asks_for_the_mode<D: Door>() {
+fn asks_for_the_mode<D: Listener>() {
     let std = made_by_std::<D>();
     SockRef::from(&std).set_nonblocking(true).unwrap();
     let ours = D::from(std);
     ours.waits();
     ours.not_to_wait();
-    assert_eq!(kind(ours.enter()), ErrorKind::WouldBlock);
+    assert_eq!(kind(ours.accept_one()), ErrorKind::WouldBlock);
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn one_that_is_not_to_wait_is_told_so_once_it_is_ours() {
     });
 }
 
-fn leaves_as_it_was_asked_to<D: Door>() {
+fn leaves_as_it_was_asked_to<D: Listener>() {
     for (first, other) in pairs::<D>() {
         first.waits();
         let leaving: OwnedFd = D::from(other).into();
@@ -181,7 +181,7 @@ fn one_of_several_leaves_in_the_mode_that_it_was_asked_for_and_the_others_go_on_
 }
 
 /// The listener is the standard input of the other process.
-fn waits_elsewhere<D: Door>(test: &str) {
+fn waits_elsewhere<D: Listener>(test: &str) {
     if is_child() {
         runtime(1).run(|| D::from(io::stdin().as_fd().try_clone_to_owned().unwrap()).waits());
         return;

@@ -409,7 +409,7 @@ fn multiple_connect_serial() {
     });
 }
 
-/// All clients are heard, in any order of clients and readers.
+/// All clients are read, in any order of clients and readers.
 #[test]
 fn multiple_connect_interleaved_lazy_schedule() {
     everywhere(|| {

@@ -233,7 +233,7 @@ fn nonblocking_survives_conversion() {
         assert_eq!(kind(TcpStream::from(std).read(&mut [0])), ErrorKind::WouldBlock);
         listener.set_nonblocking(true).unwrap();
         let std = std::net::TcpListener::from(listener);
-        // The client may be through before the listener has heard of it.
+        // The client may be connected before the listener has its event.
         crate::common::until(|| std.accept().is_ok());
         assert_eq!(kind(std.accept()), ErrorKind::WouldBlock);
     });

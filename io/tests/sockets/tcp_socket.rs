@@ -409,7 +409,7 @@ fn an_accept_fails_at_its_deadline() {
         assert_eq!(kind(listener.incoming().next().unwrap()), ErrorKind::WouldBlock, "it stays");
         // Waiting clients are let in.
         let client = TcpStream::connect(address).unwrap();
-        // The client may be through before the listener has heard of it.
+        // The client may be connected before the listener has its event.
         let mut accepted = None;
         until(|| {
             accepted = listener.accept().ok();

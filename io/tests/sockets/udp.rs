@@ -322,25 +322,25 @@ fn message_that_does_not_fit_is_cut_off() {
 #[test]
 fn a_message_without_a_receiver_is_refused_and_the_socket_goes_on() {
     everywhere(|| {
-        let (socket, nobody) = (socket(), secluded());
-        let there = nobody.local_addr().unwrap();
+        let (socket, closed) = (socket(), secluded());
+        let there = closed.local_addr().unwrap();
         socket.connect(there).unwrap();
-        drop(nobody);
+        drop(closed);
         socket.send(&[1]).unwrap();
         assert_eq!(kind(socket.recv(&mut [0])), ErrorKind::ConnectionRefused);
-        let somebody = UdpSocket::bind(there).unwrap();
+        let later = UdpSocket::bind(there).unwrap();
         socket.send(&[2]).unwrap();
-        assert_eq!(somebody.recv(&mut [0]).unwrap(), 1);
+        assert_eq!(later.recv(&mut [0]).unwrap(), 1);
     });
 }
 
 #[test]
 fn a_refusal_wakes_a_sleeping_receiver() {
     everywhere(|| {
-        let (receiver, nobody) = (socket(), secluded());
-        receiver.connect(nobody.local_addr().unwrap()).unwrap();
+        let (receiver, closed) = (socket(), secluded());
+        receiver.connect(closed.local_addr().unwrap()).unwrap();
         let sender = receiver.try_clone().unwrap();
-        drop(nobody);
+        drop(closed);
         let receiver = beside(move || kind(receiver.recv(&mut [0])));
         nap(5);
         // The first look takes the error away, so the message that causes it is the last call of this side.
@@ -587,15 +587,15 @@ fn many_rounds_of_ping_pong() {
     });
 }
 
-/// A datagram socket is told of an error twice: by the call that fails, and by a message in a queue that only who asks for it
-/// empties. A poll speaks of the message for as long as it is there.
+/// A datagram socket learns of an error twice: by the call that fails, and by a message in the error queue, which only explicit
+/// reads empty. A poll reports the message for as long as it is there.
 #[test]
 fn an_unread_error_keeps_no_receive_beyond_its_timeout() {
     let promise = || {
-        let nobody = secluded().local_addr().unwrap();
+        let closed = secluded().local_addr().unwrap();
         let socket = socket();
         set_option(&socket, libc::IPPROTO_IP, libc::IP_RECVERR);
-        socket.connect(nobody).unwrap();
+        socket.connect(closed).unwrap();
         socket.send(&[1]).unwrap();
         assert_eq!(kind(socket.recv(&mut [0])), ErrorKind::ConnectionRefused);
         socket.set_read_timeout(Some(Duration::from_millis(50))).unwrap();

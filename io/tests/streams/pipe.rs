@@ -210,7 +210,7 @@ fn is_nonblocking(fd: impl AsFd) -> bool {
     SockRef::from(&fd).nonblocking().unwrap()
 }
 
-/// Neither end of a terminal knows the flag that keeps a call from waiting, and the mode of both is everybody's.
+/// Neither end of a terminal knows the flag that keeps a call from waiting, and other processes share the mode of both.
 #[test]
 fn descriptor_that_is_no_pipe_is_used_and_keeps_its_mode() {
     everywhere(|| {

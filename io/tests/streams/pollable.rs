@@ -384,7 +384,7 @@ fn a_runtime_without_the_driver_waits_on_the_pool() {
     });
 }
 
-/// Registered with the first runtime, which ends; the second one hears of it.
+/// Registered with the first runtime, which ends; the second one gets its events.
 #[test]
 fn a_pollable_outlives_its_runtime() {
     guarded(|| {

@@ -1,5 +1,5 @@
-//! The end of a runtime takes nothing from those who must not be unwound: what they ask for in a shield and in a destructor goes as
-//! with std.
+//! The end of a runtime takes nothing from tasks that must not be unwound: their calls in a shield and in a destructor behave as
+//! those of std.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;

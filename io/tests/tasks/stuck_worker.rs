@@ -1,4 +1,4 @@
-//! A worker that computes and hears no event: a waiter on another worker is woken nevertheless.
+//! A worker that computes and polls no event: a waiter on another worker is woken nevertheless.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -118,7 +118,7 @@ fn spawn_elsewhere<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) ->
     task
 }
 
-/// The same of one that waits.
+/// Starts a task that waits, on another worker.
 fn wait_elsewhere(wanted: &Arc<Wanted>) -> JoinHandle<()> {
     let wanted = Arc::clone(wanted);
     spawn_elsewhere(move || (wanted.wait)())
@@ -129,7 +129,7 @@ fn wait_here(wanted: &Arc<Wanted>) -> JoinHandle<()> {
     spawn_local(move || (wanted.wait)())
 }
 
-/// Computes until that task has heard what it waits for.
+/// Computes until that task has received what it waits for.
 fn tell_and_compute(wanted: &Wanted, waiting: JoinHandle<()>) {
     (wanted.tell)();
     compute_until(|| waiting.is_finished());

@@ -276,7 +276,7 @@ fn a_loop_over_a_nonblocking_socket_lets_the_others_run() {
 
 // ---- moving ----
 
-/// Each stream is read in turns by a few tasks, which are at home on whatever worker started them.
+/// Each stream is read in turns by a few tasks, which stay on the worker that started them.
 #[test]
 fn streams_wander_between_workers() {
     guarded(|| {

@@ -76,7 +76,7 @@ where
     match run((Closure::new(f), (Closure::new(g), ()))) {
         Either::Left(value) => Either::Left(value),
         Either::Right(Either::Left(value)) => Either::Right(value),
-        Either::Right(Either::Right(nobody)) => match nobody {},
+        Either::Right(Either::Right(never)) => match never {},
     }
 }
 
@@ -345,7 +345,7 @@ where
 /// let length = fibra::race! {
 ///     length = text.len() => Some(length),
 ///     () = fibra::sleep(Duration::from_secs(60)) => None,
-///     _ = fibra::task::park() => unreachable!("nobody unparks it"),
+///     _ = fibra::task::park() => unreachable!("no task unparks it"),
 /// };
 /// assert_eq!(length, Some(9));
 /// # });

@@ -24,7 +24,7 @@ impl Bomb {
 
     /// For code of the user's that must not unwind.
     pub(crate) fn of_user(what: &'static str) -> Self {
-        Bomb { what, whose: "nobody can go on after that" }
+        Bomb { what, whose: "the process cannot go on after that" }
     }
 
     pub(crate) fn defuse(self) {

@@ -42,13 +42,13 @@ fn fail(error: JoinError) -> ! {
     }
 }
 
-/// Running from a task would block its worker, and what it waits for may be at home there.
+/// Running from a task would block its worker, which may be the home worker of what it waits for.
 #[track_caller]
 pub(super) fn refuse_inside_a_task() {
     assert!(
         current::with_worker(|_| ()).is_none(),
-        "a runtime was run inside a runtime: this thread is a worker, and waiting here would block all tasks at home on \
-         it. Use `spawn` and `join`, or move the call to a thread of its own (`spawn_blocking`)"
+        "a runtime was run inside a runtime: this thread is a worker, and waiting here would block all of its \
+         tasks. Use `spawn` and `join`, or move the call to a thread of its own (`spawn_blocking`)"
     );
 }
 

@@ -143,7 +143,7 @@ impl Seen {
         if self.told || held <= limit {
             return None;
         }
-        // A migratable task is at home where it started.
+        // The home worker of a migratable task is where it started.
         let find = |address| shared.blocks.iter().find_map(|block| block.registry.find(address));
         let task = block.run.task_of(sight, find)?;
         self.told = true;

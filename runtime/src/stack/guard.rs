@@ -84,8 +84,8 @@ fn protect(mapping: &Mapping, pages: Range<usize>) -> io::Result<()> {
     })
 }
 
-/// The most guards by protection: two mappings each, with a sixteenth of all mappings left for
-/// everybody else.
+/// The most guards by protection: two mappings each, with a sixteenth of all mappings left for the
+/// rest of the process.
 fn most_protected() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();
     *MOST.get_or_init(|| sys::max_mappings().map_or(usize::MAX, |mappings| (mappings - mappings / 16) / 2))

@@ -470,7 +470,7 @@ fn sizes_are_rounded_and_kept_apart() {
 
 #[test]
 fn regions_go_when_every_stack_is_back() {
-    // In a process of its own, where nobody else maps anything into the gap.
+    // In a process of its own, where no other test maps anything into the gap.
     if case().is_none() {
         let output = child(module_path!(), "regions_go_when_every_stack_is_back", "run");
         return assert!(output.status.success(), "{output:?}");

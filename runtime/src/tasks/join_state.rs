@@ -129,7 +129,7 @@ impl Join {
             Ok(_) => Detaching::Left,
             Err(TAKEN) => Detaching::Taken,
             Err(found) => {
-                debug_assert!(found == DONE, "nobody waits through a handle that goes away");
+                debug_assert!(found == DONE, "no joiner waits through a dropped handle");
                 Detaching::Done
             }
         }

@@ -162,7 +162,7 @@ impl Begun<'_> {
     pub(crate) fn fill(self, value: Rc<dyn Any>) {
         let mut entries = self.locals.entries.borrow_mut();
         let entry = entries.iter_mut().rev().find(|entry| entry.key == self.key);
-        let entry = entry.expect("announced, and ended by nobody else");
+        let entry = entry.expect("announced, and ended only here");
         entry.state = State::Live(value);
         if entry.clone.is_some() {
             self.locals.has_heirs.set(true);

@@ -2,7 +2,7 @@
 
 use fibra_runtime::{Task, spawn, task};
 
-/// Spawns a task without a handle whose last act is to make its result, which it drops itself: nobody wants it.
+/// Spawns a task without a handle. Its last act is to make its result, which it drops itself, since it is unclaimed.
 pub(crate) fn ending<T: Send + 'static>(result: impl FnOnce() -> T + Send + 'static) -> Task {
     let task = spawn(move || {
         task::park();

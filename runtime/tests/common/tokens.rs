@@ -65,7 +65,7 @@ impl WaitStrategy for Acquire<'_> {
             return Asleep::Rouse;
         }
         // SAFETY: the node is in no list, lives until the sleep is over, and is only touched under this lock. The wake is
-        // taken by who unlinks the node, and `before_awake` answers `Served` from then on.
+        // taken by the party that unlinks the node, and `before_awake` answers `Served` from then on.
         unsafe { state.waiters.push_back(&self.node, me.raw()) };
         Asleep::Stay
     }

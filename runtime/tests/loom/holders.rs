@@ -40,7 +40,7 @@ impl Holders {
     }
 
     pub(crate) fn is_freed(&self) -> bool {
-        // SAFETY: whoever asks holds the block, or its worker waits for what is sent, so nobody frees it meanwhile; or all have let go.
+        // SAFETY: the caller holds the block, or its worker waits for what is sent, so it is not freed meanwhile; or all have let go.
         self.freed.with(|freed| unsafe { *freed })
     }
 }

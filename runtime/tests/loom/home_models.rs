@@ -1,4 +1,4 @@
-//! A task that stays on its worker: its sleeps begin asleep, its worker wakes it by a plain store, and who cancels it elsewhere
+//! A task that stays on its worker: its sleeps begin asleep, and its worker wakes it by a plain store. A canceller elsewhere
 //! leaves its word alone and tells the worker.
 //!
 //! The first thread of each model is the worker, with the task on it.
@@ -27,7 +27,7 @@ enum Course {
     Stays,
     /// Its deadline passes.
     Expires,
-    /// It is cancelled, and its worker has found the mark.
+    /// It is cancelled, and its worker has found the flag.
     Cancelled,
     /// It is cancelled, but the cancel does not concern it.
     GoesOn,
@@ -43,7 +43,7 @@ impl Gate {
         thread::spawn(move || gate.open())
     }
 
-    /// One sleep at home, from the first to the last line of `sleep_in`.
+    /// One sleep on the home worker, from the first to the last line of `sleep_in`.
     fn pass_at_home(&self, course: Course) -> Waking {
         let node = Node::new();
         let sleeper = &self.sleeper;
@@ -260,7 +260,7 @@ impl Block {
         Self::of(Header::new())
     }
 
-    /// With one that has.
+    /// With a task that has slept.
     fn at_home() -> Arc<Self> {
         let mut header = Header::new();
         header.sleeper = Sleeper::at_home();

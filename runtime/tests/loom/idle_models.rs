@@ -47,7 +47,7 @@ enum Flaw {
 struct Runtime {
     idle: Idle,
     blocks: Vec<Block>,
-    /// The tasks that anybody may take. A queue's own synchronization is not sequentially consistent at a push.
+    /// The tasks that any worker may take. A queue's own synchronization is not sequentially consistent at a push.
     queue: AtomicU64,
     /// Tasks that were taken, in models where all wait for that.
     taken: AtomicU64,
@@ -96,7 +96,7 @@ impl Runtime {
         false
     }
 
-    /// As `Worker::rest` and what follows it: until this worker has a task, of which it has told whom it had to tell.
+    /// As `Worker::rest` and what follows it: until this worker has a task, and has woken the workers that it had to wake.
     fn next(&self, index: usize, watching: bool) {
         let mut searching = false;
         let mut watching = watching;

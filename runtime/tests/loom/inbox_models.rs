@@ -158,7 +158,7 @@ fn a_task_may_be_pushed_again_as_soon_as_it_was_taken() {
         block.take(|task| {
             taken[task] += 1;
             if task == 0 && std::mem::take(&mut again) {
-                // It ran, slept, and was woken from afar.
+                // It ran, slept, and was woken by another worker.
                 block.push(0);
             }
         });

@@ -179,7 +179,7 @@ fn a_polled_handle_that_goes_away_leaves_the_result_to_one() {
         }
         runner.join().unwrap();
         assert_eq!(Arc::strong_count(&future), 1);
-        // SAFETY: everybody has ended.
+        // SAFETY: all threads have ended.
         assert_eq!(model.result.with(|result| unsafe { *result }) == 7, ready, "dropped by one, or taken");
     });
 }
@@ -308,7 +308,7 @@ fn a_handle_that_goes_away_leaves_the_result_to_one() {
             model.result.with_mut(|result| unsafe { *result = 0 });
         }
         runner.join().unwrap();
-        // SAFETY: everybody has ended.
+        // SAFETY: all threads have ended.
         assert_eq!(model.result.with(|result| unsafe { *result }), 0, "dropped by one");
     });
 }

@@ -24,7 +24,7 @@ pub(crate) fn mappings() -> usize {
     MAPPINGS.with_borrow(Vec::len)
 }
 
-/// Somebody writes to what lies at that address, or below it to the next mapping.
+/// A thread writes to what lies at that address, or below it to the next mapping.
 pub(crate) fn touch(address: usize) {
     let is_there = |mapping: &&Mapped| (mapping.start..mapping.end).contains(&address);
     let mapping = MAPPINGS.with_borrow(|all| all.iter().find(is_there).cloned());

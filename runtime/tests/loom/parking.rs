@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use loom::sync::{Condvar, Mutex};
 
-/// A thread, as the one who wakes it knows it.
+/// A thread, as its waker knows it.
 #[derive(Clone)]
 pub(crate) struct Thread(std::sync::Arc<Token>);
 

@@ -116,17 +116,17 @@ fn a_cell_that_is_used_again_is_let_go_of_again() {
 }
 
 /// Where the wake of a sleep is left that may be used at any time, with the number of the sleep.
-type Bell = Arc<Lock<Option<(u32, RetainedWake)>>>;
+type Event = Arc<Lock<Option<(u32, RetainedWake)>>>;
 
-struct UntilRung {
-    bell: Bell,
+struct UntilSet {
+    event: Event,
     sleeps: Cell<u32>,
 }
 
-impl WaitStrategy for UntilRung {
+impl WaitStrategy for UntilSet {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         self.sleeps.set(self.sleeps.get() + 1);
-        let former = self.bell.lock().replace((self.sleeps.get(), me.retain()));
+        let former = self.event.lock().replace((self.sleeps.get(), me.retain()));
         drop(former);
         Asleep::Stay
     }
@@ -140,15 +140,15 @@ impl WaitStrategy for UntilRung {
 #[test]
 fn a_wake_that_is_kept_wakes_no_later_sleep() {
     check_bounded(3, || {
-        let bell: Bell = Arc::new(Lock::new(None));
-        drop(bell.lock());
-        let until = UntilRung { bell: Arc::clone(&bell), sleeps: Cell::new(0) };
+        let event: Event = Arc::new(Lock::new(None));
+        drop(event.lock());
+        let until = UntilSet { event: Arc::clone(&event), sleeps: Cell::new(0) };
         let (mut sleep, polls) = (Box::pin(Polled::new(until)), executor());
         assert!(poll_once(sleep.as_mut(), &polls).is_pending());
         let ringer = {
-            let bell = Arc::clone(&bell);
+            let event = Arc::clone(&event);
             thread::spawn(move || {
-                let (number, wake) = bell.lock().take().expect("one sleeps");
+                let (number, wake) = event.lock().take().expect("one sleeps");
                 wake.wake();
                 number
             })
@@ -160,7 +160,7 @@ fn a_wake_that_is_kept_wakes_no_later_sleep() {
         assert!(!first || rung == 1, "the first sleep was ended by its own wake");
         assert!(!second || rung == 2, "and so was the second");
         drop(sleep);
-        drop(bell.lock().take());
+        drop(event.lock().take());
         assert_eq!(Arc::strong_count(&polls), 1, "a waker is not kept");
     });
 }
@@ -168,7 +168,7 @@ fn a_wake_that_is_kept_wakes_no_later_sleep() {
 /// Drops a future when it is called.
 struct Dropper(Cell<Option<Sleep>>);
 
-// SAFETY: who calls it has taken the one waker that there is.
+// SAFETY: the caller has taken the only waker.
 unsafe impl Sync for Dropper {}
 // SAFETY: as above; the future may be dropped on any thread.
 unsafe impl Send for Dropper {}

@@ -11,8 +11,8 @@
 //!   load. [`check`] explores a model both ways: the first finds where a store is weaker than it must be, the second where
 //!   a load is.
 //! * **Plain stores** are swaps here; the reason stands at `store`.
-//! * **The end of an atomic** counts as a write, as that of a cell does: who frees what others have touched has to know that
-//!   they are done.
+//! * **The end of an atomic** counts as a write, as that of a cell does: the party that frees it has to know that all others
+//!   are done.
 
 use std::cell::{Cell as StdCell, OnceCell, RefCell, UnsafeCell as StdUnsafeCell};
 use std::sync::Arc as StdArc;
@@ -42,8 +42,8 @@ pub(crate) fn light_fence() {
     }
 }
 
-/// Here a thread may learn that it was made to run a fence since it was here last: if so, it sees what the one who asked had done
-/// before; if not, that one will see what this one has done. That orders the two of them, and nobody else.
+/// Here a thread may learn that it was made to run a fence since it was here last. If so, it sees what the asking thread had done
+/// before; if not, the asking thread will see what this one has done. That orders these two threads only.
 pub(crate) fn bare_light_fence() {
     MINE.with(|mine| mine.swap(true, Ordering::AcqRel));
 }

@@ -71,23 +71,23 @@ fn a_thread_sleeps_again_after_a_deadline() {
 }
 
 /// Where a wake is left that may be used at any time.
-struct Bell {
+struct Event {
     wakes: Lock<Vec<RetainedWake>>,
 }
 
-impl Bell {
+impl Event {
     fn new() -> Arc<Self> {
-        let bell = Bell { wakes: Lock::new(Vec::new()) };
-        drop(bell.wakes.lock());
-        Arc::new(bell)
+        let event = Event { wakes: Lock::new(Vec::new()) };
+        drop(event.wakes.lock());
+        Arc::new(event)
     }
 
     /// Sleeps until it rings, or until it is over.
-    fn await_ring(&self) -> Waking {
-        wait::sleep(&UntilRung(self), Some(over()))
+    fn await_set(&self) -> Waking {
+        wait::sleep(&UntilSet(self), Some(over()))
     }
 
-    fn ring(&self) {
+    fn set(&self) {
         let wake = self.wakes.lock().pop();
         if let Some(wake) = wake {
             wake.wake();
@@ -95,9 +95,9 @@ impl Bell {
     }
 }
 
-struct UntilRung<'a>(&'a Bell);
+struct UntilSet<'a>(&'a Event);
 
-impl WaitStrategy for UntilRung<'_> {
+impl WaitStrategy for UntilSet<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         self.0.wakes.lock().push(me.retain());
         Asleep::Stay
@@ -113,16 +113,16 @@ impl WaitStrategy for UntilRung<'_> {
 #[test]
 fn a_wake_that_is_kept_wakes_no_later_sleep() {
     check_bounded(3, || {
-        let (bell, gate) = (Bell::new(), Gate::new());
+        let (event, gate) = (Event::new(), Gate::new());
         let sleeper = {
-            let (bell, gate) = (Arc::clone(&bell), Arc::clone(&gate));
+            let (event, gate) = (Arc::clone(&event), Arc::clone(&gate));
             thread::spawn(move || {
-                let _either = bell.await_ring();
+                let _either = event.await_set();
                 assert_eq!(gate.pass(false), Waking::Notified, "by the gate");
                 gate.assert_written();
             })
         };
-        bell.ring();
+        event.set();
         gate.write();
         gate.open();
         sleeper.join().unwrap();

@@ -5,8 +5,6 @@
 pub(crate) mod any;
 #[path = "../../src/waiter/select_token.rs"]
 pub(crate) mod claim;
-#[path = "../../src/sleep/wake_many.rs"]
-pub(crate) mod crowd;
 #[path = "../../src/waiter/description.rs"]
 pub(crate) mod description;
 #[path = "../../src/waiter/list.rs"]
@@ -15,6 +13,8 @@ pub(crate) mod list;
 pub(crate) mod lock;
 #[path = "../../src/sleep/polled.rs"]
 pub(crate) mod polled;
+#[path = "../../src/sleep/wake_many.rs"]
+pub(crate) mod wake_many;
 #[path = "../../src/sleep"]
 pub(crate) mod queues {
     pub(crate) mod queue;
@@ -41,7 +41,6 @@ use loom::sync::{Condvar, Mutex};
 
 pub(crate) use any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub(crate) use claim::Claim;
-pub(crate) use crowd::{wake_all, wake_each, wake_present};
 pub(crate) use description::{EndedBy, WaitDescription, WaitRecord};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
@@ -52,6 +51,7 @@ pub(crate) use queues::queue::waiters::Waiters;
 pub(crate) use queues::queue::{LockedQueue, WaitQueue};
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle, call_waker};
+pub(crate) use wake_many::{wake_all, wake_each, wake_present};
 use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.
@@ -203,7 +203,7 @@ impl Sleeper {
         WakeHandle::new(NonNull::from(self).cast::<Waiter>(), self.epoch, &())
     }
 
-    /// The right to wake the present sleep once. Who publishes it keeps the sleeper until then, as a strategy does.
+    /// The right to wake the present sleep once. Its publisher keeps the sleeper until then, as a strategy does.
     pub(crate) fn raw(&self) -> RawWake {
         // SAFETY: the models hold each sleep to what is said there.
         unsafe { self.handle().raw() }
@@ -275,17 +275,17 @@ impl Sleeper {
         }
     }
 
-    /// Begins a sleep as a task does that does not spin: one at home is asleep from now on.
+    /// Begins a sleep as a task does that does not spin: with AT_HOME it is asleep from now on.
     pub(crate) fn begin_at_once(&self) -> Epoch {
         self.word.begin_in_task(Heeded::Open, true)
     }
 
-    /// As `Worker::settle`, of one that stays there: true if it is asleep, and has to be queued.
+    /// As `Worker::settle`, of a task that stays there: true if it is asleep, and has to be queued.
     pub(crate) fn fall_at_home(&self) -> bool {
         self.word.is_down() || self.word.fall_asleep_at_home() == Fallen::Asleep
     }
 
-    /// Off the stack at home until queued; `meanwhile` is what its worker does once it is off its stack.
+    /// Off the stack on its home worker until queued; `meanwhile` is what that worker does once it is off its stack.
     pub(crate) fn leave_stack_at_home_and(&self, meanwhile: impl FnOnce()) {
         if self.fall_at_home() {
             meanwhile();
@@ -302,7 +302,7 @@ impl Sleeper {
         rises
     }
 
-    /// Until the notification lands that is on its way, of one at home.
+    /// Until the notification lands that is on its way, of a task with AT_HOME.
     pub(crate) fn await_landing_at_home(&self) {
         while !self.word.await_landing() {
             self.leave_stack_at_home_and(|| ());

@@ -191,7 +191,7 @@ fn used_in_an_idle_second() -> Duration {
 #[test]
 fn an_idle_runtime_uses_no_processor_time() {
     if is_child() {
-        // Not around the one who waits for the child as well: what the child printed would be lost.
+        // Not around the parent, which waits for the child: what the child printed would be lost.
         let _guard = hang_guard();
         let runtime = Runtime::builder().workers(4).build().unwrap();
         let tasks: Vec<_> = (0..100).map(|_| runtime.spawn(task::park)).collect();

@@ -1,4 +1,4 @@
-//! The driver seam: whom a driver finds ready is woken, of whatever kind it is and wherever at home.
+//! The driver seam: each waiter that a driver finds ready is woken, of any kind and on any worker.
 
 use std::future::Future;
 use std::io;
@@ -112,7 +112,7 @@ impl WaitStrategy for Sleeper<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         let mut state = self.among.0.lock();
         // SAFETY: the node is in no list, lives until the sleep is over, and is only touched under this lock. The wake is
-        // taken by who unlinks the node, and `before_awake` answers `Served` from then on.
+        // taken by the party that unlinks the node, and `before_awake` answers `Served` from then on.
         unsafe { state.0.push_back(&self.node, me.raw()) };
         state.1 += 1;
         Asleep::Stay

@@ -13,7 +13,7 @@ use fibra_runtime::{self as fibra, Handle, JoinHandle, Task, task};
 /// Tasks that stay through a storm: they fill more than one chunk of each worker's table.
 const PERMANENT: usize = 2500;
 
-/// Rounds of a storm, each of which starts and ends a crowd.
+/// Rounds of a storm, each of which starts and ends many tasks.
 const ROUNDS: usize = 40;
 
 /// Waits until a condition holds.
@@ -57,8 +57,8 @@ fn every_started_task_is_found_from_another_thread_in_a_storm_of_spawns_and_ends
         });
         for _ in 0..ROUNDS {
             runtime.run(|| {
-                let crowd: Vec<_> = (0..2000).map(|_| fibra::spawn(fibra::yield_now)).collect();
-                crowd.into_iter().for_each(|one| one.join().unwrap());
+                let many: Vec<_> = (0..2000).map(|_| fibra::spawn(fibra::yield_now)).collect();
+                many.into_iter().for_each(|one| one.join().unwrap());
             });
         }
         over.store(true, Ordering::Relaxed);

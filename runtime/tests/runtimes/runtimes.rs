@@ -377,13 +377,13 @@ fn the_watch_over_pinned_workers_may_use_all_processors() {
 #[derive(Default)]
 struct Looks {
     count: AtomicUsize,
-    bell: Mutex<Bell>,
-    rung: Condvar,
+    signal: Mutex<Signal>,
+    signalled: Condvar,
 }
 
 #[derive(Default)]
-struct Bell {
-    is_rung: bool,
+struct Signal {
+    is_set: bool,
     is_waited_for: bool,
 }
 
@@ -391,8 +391,8 @@ struct Looking(Arc<Looks>);
 
 impl Unpark for Looks {
     fn unpark(&self) {
-        self.bell.lock().unwrap().is_rung = true;
-        self.rung.notify_one();
+        self.signal.lock().unwrap().is_set = true;
+        self.signalled.notify_one();
     }
 }
 
@@ -403,10 +403,11 @@ impl Driver for Looking {
             looks.count.fetch_add(1, Ordering::SeqCst);
             return Ok(());
         }
-        let mut bell = looks.bell.lock().unwrap();
-        bell.is_waited_for = true;
+        let mut signal = looks.signal.lock().unwrap();
+        signal.is_waited_for = true;
         let timeout = timeout.unwrap_or(Duration::from_secs(3600));
-        *looks.rung.wait_timeout_while(bell, timeout, |bell| !bell.is_rung).unwrap().0 = Bell::default();
+        *looks.signalled.wait_timeout_while(signal, timeout, |signal| !signal.is_set).unwrap().0 =
+            Signal::default();
         Ok(())
     }
 
@@ -429,7 +430,7 @@ fn looks_of_a_worker(polling: bool) -> usize {
     let runtime = Runtime::builder().workers(1).polling(polling).driver(make).build().unwrap();
     let sleeper = runtime.spawn(|| (0..WAKES).for_each(|_| task::park()));
     while !sleeper.is_finished() {
-        let is_waited_for = looks.bell.lock().unwrap().is_waited_for;
+        let is_waited_for = looks.signal.lock().unwrap().is_waited_for;
         match is_waited_for {
             true => sleeper.task().unpark(),
             false => thread::yield_now(),

@@ -16,7 +16,7 @@ fn few_stacks(workers: usize, stacks: usize) -> Builder {
     Runtime::builder().workers(workers).max_stacks(stacks)
 }
 
-/// Tells that it has begun, waits for the end of the runtime, and then runs a race of two, for whom there is one stack.
+/// Tells that it has begun, waits for the end of the runtime, and then runs a race of two closures with one stack for both.
 fn race_at_the_end(begun: &Sender<()>, won: &Sender<Either<(), ()>>) {
     begun.send(()).unwrap();
     while !fibra::spawn(|| ()).join().is_err_and(|error| error.is_cancelled()) {}

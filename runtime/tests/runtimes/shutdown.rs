@@ -371,7 +371,7 @@ fn a_migratable_task_ends() {
 }
 
 #[test]
-fn a_crowd_in_all_states_ends() {
+fn tasks_in_all_states_end() {
     every_end_meets(|ledger| {
         for number in 0..200_u64 {
             let entry = ledger.entry_of_a_task();

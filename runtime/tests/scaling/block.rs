@@ -12,7 +12,7 @@ pub(crate) struct Block {
     pub(crate) thief: queue::Thief,
     pub(crate) taken: AtomicU64,
     pub(crate) counts: Counts,
-    /// The started tasks that are at home here.
+    /// The started tasks of this home worker.
     pub(crate) load: AtomicUsize,
     pub(crate) state: ParkState,
 }

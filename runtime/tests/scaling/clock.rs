@@ -1,8 +1,8 @@
 //! Virtual time: the next actor, and its time.
 //!
 //! Every actor is a task of fibra on one real worker. It acts alone, at one moment of virtual time, until it lets time
-//! pass; then the actor goes on whose time comes first, and of two with the same time the one that asked first. So a run
-//! is the same each time, and the actors read as the code that they stand for, with the costs written in between.
+//! pass. Then the actor with the earliest time goes on; of two with equal times, the first that asked. So runs repeat
+//! exactly, and the actors read as the code that they stand for, with the costs written in between.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::cmp::Reverse;
@@ -62,9 +62,9 @@ impl Clock {
 
     /// Runs the actors, which begin by [`enter`](Clock::enter), from time 0 until none of them has anything to do.
     pub(crate) fn run(&self, actors: impl Iterator<Item = Task>) {
-        for (who, task) in actors.enumerate() {
-            assert!(self.actors[who].task.set(task).is_ok(), "a clock runs once");
-            self.ask(who, 0);
+        for (actor, task) in actors.enumerate() {
+            assert!(self.actors[actor].task.set(task).is_ok(), "a clock runs once");
+            self.ask(actor, 0);
         }
         assert!(self.audience.set(task::current()).is_ok());
         self.hand_over();
@@ -77,8 +77,8 @@ impl Clock {
     }
 
     /// By an actor: acts for so long.
-    pub(crate) fn spend(&self, who: usize, time: u64) {
-        self.sleep(who, Some(self.now() + time + self.hold_up()));
+    pub(crate) fn spend(&self, actor: usize, time: u64) {
+        self.sleep(actor, Some(self.now() + time + self.hold_up()));
     }
 
     fn hold_up(&self) -> u64 {
@@ -90,13 +90,13 @@ impl Clock {
     }
 
     /// By an actor: does nothing until that time, or until it is roused.
-    pub(crate) fn sleep(&self, who: usize, until: Option<u64>) {
+    pub(crate) fn sleep(&self, actor: usize, until: Option<u64>) {
         if let Some(until) = until {
             let next = self.due.borrow().peek().map_or(u64::MAX, |Reverse((at, ..))| *at);
             if until < next {
                 return self.now.set(until);
             }
-            self.ask(who, until);
+            self.ask(actor, until);
         }
         // Where it is itself the next, the token is there already, and this returns at once.
         self.hand_over();
@@ -104,8 +104,8 @@ impl Clock {
     }
 
     /// Ends another one's sleep at that time, whatever it asked for.
-    pub(crate) fn rouse(&self, who: usize, at: u64) {
-        self.ask(who, at);
+    pub(crate) fn rouse(&self, actor: usize, at: u64) {
+        self.ask(actor, at);
     }
 
     /// By an actor: has nothing to do any more. It is cancelled with its runtime.
@@ -116,17 +116,17 @@ impl Clock {
         }
     }
 
-    fn ask(&self, who: usize, at: u64) {
+    fn ask(&self, actor: usize, at: u64) {
         let request = self.asked.get() + 1;
         self.asked.set(request);
-        self.actors[who].request.set(request);
-        self.due.borrow_mut().push(Reverse((at, request, who)));
+        self.actors[actor].request.set(request);
+        self.due.borrow_mut().push(Reverse((at, request, actor)));
     }
 
     /// Lets the next one act, or in the end the audience.
     fn hand_over(&self) {
         let task = match self.next() {
-            Some(who) => &self.actors[who].task,
+            Some(actor) => &self.actors[actor].task,
             None => &self.audience,
         };
         task.get().expect("set before the run").unpark();
@@ -134,11 +134,11 @@ impl Clock {
 
     fn next(&self) -> Option<usize> {
         loop {
-            let Reverse((at, request, who)) = self.due.borrow_mut().pop()?;
-            if self.actors[who].request.get() == request {
-                self.actors[who].request.set(0);
+            let Reverse((at, request, actor)) = self.due.borrow_mut().pop()?;
+            if self.actors[actor].request.get() == request {
+                self.actors[actor].request.set(0);
                 self.now.set(at);
-                return Some(who);
+                return Some(actor);
             }
         }
     }

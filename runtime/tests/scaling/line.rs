@@ -1,7 +1,7 @@
 //! A cache line that several processors touch.
 //!
-//! Who reads a line that has changed since waits for it to come over. Who writes waits until those before have had it: it
-//! goes from one to the next, so the more write it in one moment, the longer each waits.
+//! A reader of a line that has changed waits for it to come over. A writer waits until earlier writers have had it: the line
+//! goes from writer to writer. So the more write it in one moment, the longer each waits.
 
 use std::cell::Cell;
 
@@ -29,8 +29,8 @@ impl Line {
     }
 
     /// What it costs to read it now.
-    pub(crate) fn read(&self, who: usize, now: u64) -> u64 {
-        if self.seen[who].replace(self.version.get()) == self.version.get() {
+    pub(crate) fn read(&self, actor: usize, now: u64) -> u64 {
+        if self.seen[actor].replace(self.version.get()) == self.version.get() {
             return HIT;
         }
         self.shared.set(true);
@@ -38,11 +38,11 @@ impl Line {
     }
 
     /// What it costs to write it now.
-    pub(crate) fn write(&self, who: usize, now: u64) -> u64 {
-        let alone = self.writer.get() == who && !self.shared.get();
+    pub(crate) fn write(&self, actor: usize, now: u64) -> u64 {
+        let alone = self.writer.get() == actor && !self.shared.get();
         self.version.set(self.version.get() + 1);
-        self.seen[who].set(self.version.get());
-        self.writer.set(who);
+        self.seen[actor].set(self.version.get());
+        self.writer.set(actor);
         self.shared.set(false);
         if alone {
             return HIT;

@@ -1,4 +1,4 @@
-//! What all workers of the simulated runtime share, and the one from outside who spawns.
+//! What all workers of the simulated runtime share, and the spawner outside.
 
 use std::cell::Cell;
 use std::iter;
@@ -74,31 +74,31 @@ impl Model {
     }
 
     /// What it costs to read what a worker shows to others.
-    pub(crate) fn reading(&self, who: usize, index: usize) -> u64 {
-        self.block_lines[index].read(who, self.now())
+    pub(crate) fn reading(&self, actor: usize, index: usize) -> u64 {
+        self.block_lines[index].read(actor, self.now())
     }
 
-    pub(crate) fn write_block(&self, who: usize, index: usize) {
-        self.clock.spend(who, self.block_lines[index].write(who, self.now()));
+    pub(crate) fn write_block(&self, actor: usize, index: usize) {
+        self.clock.spend(actor, self.block_lines[index].write(actor, self.now()));
     }
 
     /// Reads what all others show.
-    pub(crate) fn scan(&self, who: usize) {
-        let others = (0..self.workers()).filter(|index| *index != who);
-        self.clock.spend(who, others.map(|index| self.reading(who, index)).sum());
+    pub(crate) fn scan(&self, actor: usize) {
+        let others = (0..self.workers()).filter(|index| *index != actor);
+        self.clock.spend(actor, others.map(|index| self.reading(actor, index)).sum());
     }
 
-    pub(crate) fn is_injector_empty(&self, who: usize) -> bool {
-        self.clock.spend(who, self.injector_line.read(who, self.now()));
+    pub(crate) fn is_injector_empty(&self, actor: usize) -> bool {
+        self.clock.spend(actor, self.injector_line.read(actor, self.now()));
         self.injector.is_empty()
     }
 
-    pub(crate) fn write_injector(&self, who: usize) {
-        self.clock.spend(who, self.injector_line.write(who, self.now()));
+    pub(crate) fn write_injector(&self, actor: usize) {
+        self.clock.spend(actor, self.injector_line.write(actor, self.now()));
     }
 
-    pub(crate) fn try_search(&self, who: usize) -> bool {
-        self.clock.spend(who, self.idle_line.write(who, self.now()));
+    pub(crate) fn try_search(&self, actor: usize) -> bool {
+        self.clock.spend(actor, self.idle_line.write(actor, self.now()));
         let entered = self.idle.try_search();
         if entered {
             self.tally.begins_search();
@@ -106,67 +106,67 @@ impl Model {
         entered
     }
 
-    pub(crate) fn end_search(&self, who: usize) -> bool {
-        self.clock.spend(who, self.idle_line.write(who, self.now()));
+    pub(crate) fn end_search(&self, actor: usize) -> bool {
+        self.clock.spend(actor, self.idle_line.write(actor, self.now()));
         self.tally.ends_search();
         self.idle.end_search()
     }
 
-    pub(crate) fn park(&self, who: usize, searching: bool, sight: Sight) -> bool {
-        self.lock_idle(who, 0);
+    pub(crate) fn park(&self, actor: usize, searching: bool, sight: Sight) -> bool {
+        self.lock_idle(actor, 0);
         self.parked.set(self.parked.get() + 1);
         if searching {
             self.tally.ends_search();
         }
-        self.idle.park(who, searching, sight)
+        self.idle.park(actor, searching, sight)
     }
 
     /// False if a producer has made it a searcher.
-    pub(crate) fn unpark(&self, who: usize) -> bool {
-        self.lock_idle(who, self.parked.get() * ENTRY);
-        let itself = self.idle.unpark(who);
+    pub(crate) fn unpark(&self, actor: usize) -> bool {
+        self.lock_idle(actor, self.parked.get() * ENTRY);
+        let itself = self.idle.unpark(actor);
         if itself {
             self.parked.set(self.parked.get() - 1);
         }
         itself
     }
 
-    fn lock_idle(&self, who: usize, held: u64) {
-        let wait = self.idle_line.write(who, self.now());
+    fn lock_idle(&self, actor: usize, held: u64) {
+        let wait = self.idle_line.write(actor, self.now());
         self.idle_line.hold(held, self.now());
-        self.clock.spend(who, wait + held);
+        self.clock.spend(actor, wait + held);
     }
 
     /// As `Worker::tell_thieves`.
-    pub(crate) fn tell_thieves(&self, who: usize) {
+    pub(crate) fn tell_thieves(&self, actor: usize) {
         if self.workers() > 1 {
-            self.wake_one(who, Idle::after_spawn);
+            self.wake_one(actor, Idle::after_spawn);
         }
     }
 
-    fn wake_one(&self, who: usize, pick: fn(&Idle) -> Option<usize>) {
-        self.clock.spend(who, self.idle_line.read(who, self.now()));
+    fn wake_one(&self, actor: usize, pick: fn(&Idle) -> Option<usize>) {
+        self.clock.spend(actor, self.idle_line.read(actor, self.now()));
         let Some(index) = pick(&self.idle) else { return };
         self.parked.set(self.parked.get() - 1);
         self.tally.begins_search();
-        self.lock_idle(who, 0);
-        self.break_park(who, index);
+        self.lock_idle(actor, 0);
+        self.break_park(actor, index);
     }
 
     /// As `Block::unpark_if_parked`.
-    pub(crate) fn unpark_if_parked(&self, who: usize, index: usize) {
+    pub(crate) fn unpark_if_parked(&self, actor: usize, index: usize) {
         if self.blocks[index].state.is_parked() {
-            self.break_park(who, index);
+            self.break_park(actor, index);
         }
     }
 
     /// As `Block::unpark`, and what the driver does then.
-    fn break_park(&self, who: usize, index: usize) {
+    fn break_park(&self, actor: usize, index: usize) {
         if self.blocks[index].state.unpark() == Found::Awake {
             return;
         }
         self.tally.note(|counts| counts.wakes += 1);
-        self.clock.spend(who, WAKE);
+        self.clock.spend(actor, WAKE);
         let driver = &self.drivers[index];
         driver.notified.set(true);
         if driver.asleep.replace(false) {
@@ -176,22 +176,22 @@ impl Model {
     }
 
     /// Sleeps in the driver until that time, or until its park is broken. False where the time was up.
-    pub(crate) fn sleep(&self, who: usize, until: Option<u64>) -> bool {
-        let driver = &self.drivers[who];
+    pub(crate) fn sleep(&self, actor: usize, until: Option<u64>) -> bool {
+        let driver = &self.drivers[actor];
         if driver.notified.take() {
             return true;
         }
         driver.asleep.set(true);
         self.tally.falls_asleep(self.now());
-        self.clock.sleep(who, until);
+        self.clock.sleep(actor, until);
         if driver.asleep.replace(false) {
             self.tally.wakes_up(self.now());
-            self.clock.spend(who, RISE);
+            self.clock.spend(actor, RISE);
         }
         driver.notified.take()
     }
 
-    /// The one from outside: spawns each task at its time, one after the other.
+    /// The spawner outside: spawns each task at its time, one after the other.
     fn inject(&self, tasks: Vec<(u64, TaskRef)>) {
         let outside = self.workers();
         for (at, task) in tasks {
@@ -220,7 +220,7 @@ pub(crate) struct Outcome {
     pub(crate) counts: Counts,
     /// Whether all workers slept in the end, and none was counted as searching or watching.
     pub(crate) at_rest: bool,
-    /// By worker, how many tasks were at home there in the end.
+    /// By home worker, how many tasks there were in the end.
     pub(crate) homes: Vec<usize>,
 }
 

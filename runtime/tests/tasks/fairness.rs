@@ -374,8 +374,8 @@ fn be_busy(micros: u64) {
     while begun.elapsed() < Duration::from_micros(micros) {}
 }
 
-/// Lets a crowd start at once, each of which takes ten microseconds, and counts those that have.
-fn start_a_crowd(started: &Arc<AtomicUsize>) {
+/// Starts many tasks at once, which take ten microseconds each, and counts those that have started.
+fn start_many_tasks(started: &Arc<AtomicUsize>) {
     let start = |_| {
         let started = Arc::clone(started);
         fibra::spawn(move || {
@@ -383,11 +383,11 @@ fn start_a_crowd(started: &Arc<AtomicUsize>) {
             be_busy(10);
         })
     };
-    let crowd: Vec<_> = (0..CROWD).map(start).collect();
-    crowd.into_iter().for_each(|task| task.join().unwrap());
+    let tasks: Vec<_> = (0..MANY).map(start).collect();
+    tasks.into_iter().for_each(|task| task.join().unwrap());
 }
 
-const CROWD: usize = 2000;
+const MANY: usize = 2000;
 
 #[test]
 fn task_woken_by_a_timer_does_not_wait_for_a_batch_to_start() {
@@ -404,10 +404,10 @@ fn task_woken_by_a_timer_does_not_wait_for_a_batch_to_start() {
                 })
             });
             fibra::yield_now();
-            start_a_crowd(&started);
+            start_many_tasks(&started);
             for sleeper in sleepers {
                 let before = sleeper.join().unwrap();
-                assert!(before < CROWD / 2, "{before} started before");
+                assert!(before < MANY / 2, "{before} started before");
             }
             spinner.iter().for_each(|spinner| spinner.task().cancel());
         });
@@ -417,7 +417,7 @@ fn task_woken_by_a_timer_does_not_wait_for_a_batch_to_start() {
 #[test]
 fn task_woken_while_thieves_take_the_rest_of_a_batch_runs_beside_a_spinner() {
     const ROUNDS: usize = 500;
-    const CROWD: usize = 8;
+    const MANY: usize = 8;
     let _guard = hang_guard();
     runtime(2).run(|| {
         for round in 0..ROUNDS {
@@ -429,7 +429,7 @@ fn task_woken_while_thieves_take_the_rest_of_a_batch_runs_beside_a_spinner() {
                     woken.set(woken.get() + 1);
                 }));
             }
-            // At another pick each time, and where the worker looks at timers in the midst of the crowd.
+            // At another pick each time, and where the worker looks at timers while many tasks wait.
             (0..90 + round % 38).for_each(|_| drop(fibra::spawn_local(|| ())));
             fibra::yield_now();
             let ran = Arc::new(AtomicUsize::new(0));
@@ -438,9 +438,9 @@ fn task_woken_while_thieves_take_the_rest_of_a_batch_runs_beside_a_spinner() {
                 be_busy(1000);
                 let begun = Instant::now();
                 // On this worker it waits for the thief; the other worker leaves the rest.
-                while others.load(Ordering::SeqCst) < CROWD && begun.elapsed() < Duration::from_millis(2) {}
+                while others.load(Ordering::SeqCst) < MANY && begun.elapsed() < Duration::from_millis(2) {}
             }));
-            for _ in 0..CROWD {
+            for _ in 0..MANY {
                 let ran = Arc::clone(&ran);
                 drop(fibra::spawn(move || ran.fetch_add(1, Ordering::SeqCst)));
             }
@@ -455,7 +455,7 @@ fn task_woken_while_thieves_take_the_rest_of_a_batch_runs_beside_a_spinner() {
 }
 
 #[test]
-fn a_crowd_starts_beside_timers_that_are_always_due() {
+fn many_tasks_start_beside_timers_that_are_always_due() {
     const SLEEPERS: usize = 400;
     let _guard = hang_guard();
     runtime(1).run(|| {
@@ -469,7 +469,7 @@ fn a_crowd_starts_beside_timers_that_are_always_due() {
         };
         let sleepers: Vec<_> = (0..SLEEPERS).map(sleep).collect();
         fibra::yield_now();
-        start_a_crowd(&Arc::default());
+        start_many_tasks(&Arc::default());
         sleepers.iter().for_each(|sleeper| sleeper.task().cancel());
     });
 }

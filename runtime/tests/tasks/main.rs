@@ -1,4 +1,4 @@
-//! The promises of tasks: joins, scopes, groups, locals, homes and fairness.
+//! The promises of tasks: joins, scopes, groups, locals, home workers and fairness.
 
 #[path = "../common/at_end.rs"]
 mod at_end;

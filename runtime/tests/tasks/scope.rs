@@ -302,7 +302,7 @@ fn a_scope_does_not_return_after_the_end_of_the_runtime_ended_its_child() {
             BEHIND.store(true, Ordering::SeqCst);
         });
         wait_for(&BEGUN);
-        // At home where the child is, it unwinds when that one has ended.
+        // On the child's worker it unwinds when the child has ended.
         drop(runtime.handle().spawn_on_worker(0, || {
             let _tells = AtEnd(|| UNWOUND.store(true, Ordering::SeqCst));
             WITNESSED.store(true, Ordering::SeqCst);

@@ -407,7 +407,7 @@ fn destructors_that_end_a_cancelled_task_know_of_the_cancel() {
     on_workers(|| {
         let told = Arc::new(AtomicUsize::new(0));
         let captured = Told(Arc::clone(&told));
-        // At home, where nothing starts it before this task waits: the other worker could have run it to its end.
+        // On this worker, where nothing starts it before this task waits: the other worker could have run it to its end.
         let never = fibra::spawn_local(move || drop(captured));
         never.cancel();
         assert!(never.join().unwrap_err().is_cancelled());

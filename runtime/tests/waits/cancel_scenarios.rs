@@ -1,5 +1,5 @@
-//! What the suites of other runtimes ask of a cancellation, asked of ours: the moments at which it comes, who survives it,
-//! and who is told. The plain promises are in `cancel.rs`.
+//! What the suites of other runtimes ask of a cancellation, asked of ours: the moments at which it comes, the tasks that
+//! survive it, and the tasks that are told. The plain promises are in `cancel.rs`.
 
 use std::hint::spin_loop;
 use std::mem;
@@ -159,7 +159,7 @@ fn a_cancelled_wait_tells_its_cause() {
         until(|| raised(&waits));
         waiter.cancel();
         assert_eq!(waiter.join().unwrap(), "told");
-        assert!(!ends.is_finished(), "whom it waited for runs on");
+        assert!(!ends.is_finished(), "the task that it waited for runs on");
         ends.cancel();
     });
 }

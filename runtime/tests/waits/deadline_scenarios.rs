@@ -1,5 +1,5 @@
-//! What the suites of other runtimes ask of deadlines, asked of ours: how far code gets whose time is over, and whom it
-//! takes with it. The plain promises are in `timeouts.rs`.
+//! What the suites of other runtimes ask of deadlines, asked of ours: how far code gets after its deadline, and which tasks
+//! end with it. The plain promises are in `timeouts.rs`.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

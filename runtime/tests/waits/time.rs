@@ -163,7 +163,7 @@ fn a_lone_sleep_of_50_microseconds_is_not_early() {
         ours.sort_unstable();
         own.sort_unstable();
         println!("a lone sleep(50 µs): median {:?} late, worst {:?}", ours[250], ours[499]);
-        // Nothing about speed, which depends on the machine: a tick that nobody keeps is what this would find.
+        // Nothing about speed, which depends on the machine: this finds a tick that is not kept.
         let most = Duration::from_millis(10) + own[250] * 10;
         assert!(
             ours[250] < most,

@@ -13,7 +13,7 @@ use fibra_runtime::wait::{
     wait_any,
 };
 
-/// Mailboxes: a state of letters, and waiters to whom one is given.
+/// Mailboxes: a state of letters, and waiters that are given one each.
 type Box = WaitQueue<Vec<u32>, u32>;
 
 static RULES: ArmRules<Vec<u32>, u32> = ArmRules::new(|letters, _, _| !letters.is_empty());

@@ -277,49 +277,49 @@ fn a_future_dropped_while_a_thread_notifies_it_loses_no_token() {
 }
 
 /// Futures in a line, each of which is followed by another one as soon as it is woken.
-struct Crowd {
-    line: Arc<Lock<List>>,
-    waiting: Mutex<Vec<Pin<Box<Polled<Place>>>>>,
+struct Growing {
+    queue: Arc<Lock<List>>,
+    waiting: Mutex<Vec<Pin<Box<Polled<InQueue>>>>>,
     woken: AtomicUsize,
 }
 
-/// A place in the line.
-struct Place {
-    line: Arc<Lock<List>>,
+/// A node in the queue.
+struct InQueue {
+    queue: Arc<Lock<List>>,
     node: Node,
 }
 
 // SAFETY: the node is only touched under the lock of its list.
-unsafe impl Send for Place {}
+unsafe impl Send for InQueue {}
 
-impl WaitStrategy for Place {
+impl WaitStrategy for InQueue {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
         // SAFETY: the node is in no list, is pinned with its future, and is only touched under this lock; its wake is taken
         // out of it there, and `before_awake` answers `Served` from then on.
-        unsafe { self.line.lock().push_back(&self.node, me.raw()) };
+        unsafe { self.queue.lock().push_back(&self.node, me.raw()) };
         Asleep::Stay
     }
 
     fn before_awake(&self, why: Waking) -> Withdrawal {
         // SAFETY: the node is in this list or in none.
-        match why == Waking::Notified || unsafe { self.line.lock().remove(&self.node) } {
+        match why == Waking::Notified || unsafe { self.queue.lock().remove(&self.node) } {
             true => Withdrawal::Withdrawn,
             false => Withdrawal::Served,
         }
     }
 }
 
-impl Crowd {
+impl Growing {
     fn grow(self: &Arc<Self>) {
-        let place = Place { line: Arc::clone(&self.line), node: Node::new() };
-        let mut waiting = Box::pin(Polled::new(place));
+        let waits = InQueue { queue: Arc::clone(&self.queue), node: Node::new() };
+        let mut waiting = Box::pin(Polled::new(waits));
         let waker = Waker::from(Arc::clone(self));
         assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         self.waiting.lock().unwrap().push(waiting);
     }
 }
 
-impl Wake for Crowd {
+impl Wake for Growing {
     fn wake(self: Arc<Self>) {
         // Without an end of its own the test would have none where it fails.
         if self.woken.fetch_add(1, Ordering::SeqCst) < 1000 {
@@ -330,18 +330,18 @@ impl Wake for Crowd {
 
 #[test]
 fn arrival_in_a_queue_that_is_being_woken_sleeps_on() {
-    let line = Arc::new(Lock::new(List::new()));
-    let crowd = Arc::new(Crowd { line, waiting: Mutex::default(), woken: AtomicUsize::new(0) });
-    wait::wake_present(&crowd.line, |line| line);
-    assert_eq!(crowd.woken.load(Ordering::SeqCst), 0);
+    let queue = Arc::new(Lock::new(List::new()));
+    let growing = Arc::new(Growing { queue, waiting: Mutex::default(), woken: AtomicUsize::new(0) });
+    wait::wake_present(&growing.queue, |queue| queue);
+    assert_eq!(growing.woken.load(Ordering::SeqCst), 0);
     // Fewer, as many and more than are woken under one hold of the lock.
     for (grows, size) in [(1, 1), (31, 32), (1, 33), (67, 100)] {
-        (0..grows).for_each(|_| crowd.grow());
-        let before = crowd.woken.load(Ordering::SeqCst);
-        wait::wake_present(&crowd.line, |line| line);
-        assert_eq!(crowd.woken.load(Ordering::SeqCst), before + size);
+        (0..grows).for_each(|_| growing.grow());
+        let before = growing.woken.load(Ordering::SeqCst);
+        wait::wake_present(&growing.queue, |queue| queue);
+        assert_eq!(growing.woken.load(Ordering::SeqCst), before + size);
     }
-    crowd.waiting.lock().unwrap().clear();
+    growing.waiting.lock().unwrap().clear();
 }
 
 #[test]

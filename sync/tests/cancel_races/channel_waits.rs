@@ -658,7 +658,7 @@ fn the_end_of_a_task_for_an_arm_of_a_select() {
             })
         },
         |(parked, ..), ()| parked.unpark(),
-        |(parked, ..), _| crate::at_once::seats::until(|| parked.is_finished()),
+        |(parked, ..), _| crate::at_once::pinned::until(|| parked.is_finished()),
     );
     play(Row { is_for_tasks: true, ..row.once_for_all().alone() });
 }

@@ -1,5 +1,5 @@
 //! Each primitive is notified and its waiter ended at the same moment, by a cancel, by a scope around it, or by its own
-//! deadline: nothing is lost, and nothing leaks. Channels are next door.
+//! deadline: nothing is lost, and nothing leaks. `channel_waits.rs` does so for channels.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,7 +98,7 @@ fn upgrade(lock: &RwLock<()>, until: Option<Instant>) -> bool {
 
 fn is_free(lock: &RwLock<()>, _left: usize) {
     drop(lock.try_write().expect("it is free"));
-    drop(lock.try_upgradable_read().expect("the door is open"));
+    drop(lock.try_upgradable_read().expect("readers are admitted"));
 }
 
 #[test]

@@ -352,8 +352,8 @@ fn a_select_does_not_meet_itself() {
     everywhere(|| {
         let (sender, receiver) = channel::bounded(0);
         select! {
-            send(sender, 1) -> _ => panic!("nobody receives"),
-            recv(receiver) -> _ => panic!("nobody sends"),
+            send(sender, 1) -> _ => panic!("no receiver is there"),
+            recv(receiver) -> _ => panic!("no sender is there"),
             default(SHORT) => {}
         }
     });

@@ -84,7 +84,7 @@ fn futures_send_to_futures() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<usize>(kind);
-            let sending = other.crowd(3, |_| {
+            let sending = other.starts_many(3, |_| {
                 let sender = sender.clone();
                 move || {
                     block_on(async {
@@ -95,7 +95,7 @@ fn futures_send_to_futures() {
                 }
             });
             drop(sender);
-            let receiving = other.crowd(3, |_| {
+            let receiving = other.starts_many(3, |_| {
                 let receiver = receiver.clone();
                 move || {
                     block_on(async {
@@ -393,7 +393,7 @@ fn receives_that_are_dropped_as_selects_send_lose_nothing() {
         for kind in KINDS {
             let tally = Tally::new();
             let (sender, receiver) = make(kind);
-            let sending = other.crowd(4, |_| {
+            let sending = other.starts_many(4, |_| {
                 let (sender, making) = (sender.clone(), Arc::clone(&tally));
                 move || {
                     for number in 0..50 {
@@ -553,7 +553,7 @@ fn the_end_comes_after_the_last_message_whether_its_future_is_polled_or_dropped(
                     assert_eq!(notified.take().map(|mut it| poll(it.as_mut())), Some(Poll::Ready(Ok(7))))
                 }
             }
-            let receiving = other.crowd(3, |_| {
+            let receiving = other.starts_many(3, |_| {
                 let receiver = receiver.clone();
                 move || receiver.iter().count()
             });

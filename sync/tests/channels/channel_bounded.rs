@@ -35,7 +35,7 @@ fn its_capacity_is_what_was_asked_for() {
 fn both_ends_tell_how_full_it_is() {
     for capacity in [1, 2, 3, 50] {
         let (sender, receiver) = bounded(capacity);
-        // Often enough to come around the ring, and to wrap the marks of its slots.
+        // Often enough to come around the ring, and to wrap the numbers of its slots.
         for _ in 0..5 {
             for len in 0..=capacity {
                 assert_eq!((sender.len(), receiver.len()), (len, len));

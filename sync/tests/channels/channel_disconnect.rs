@@ -72,7 +72,7 @@ fn the_end_of_the_receivers_wakes_all_senders() {
         for capacity in LIMITED {
             let (sender, receiver) = bounded(capacity);
             (0..capacity).for_each(|number| sender.send(number).unwrap());
-            let waiting = other.crowd(9, |number| {
+            let waiting = other.starts_many(9, |number| {
                 let sender = sender.clone();
                 move || match number % 3 {
                     0 => sender.send(number) == Err(SendError(number)),
@@ -94,7 +94,7 @@ fn the_end_of_the_senders_wakes_all_receivers() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<()>(kind);
-            let waiting = other.crowd(9, |number| {
+            let waiting = other.starts_many(9, |number| {
                 let receiver = receiver.clone();
                 move || match number % 3 {
                     0 => receiver.recv() == Err(RecvError),
@@ -115,7 +115,7 @@ fn an_end_that_comes_while_others_begin_to_wait_is_seen_by_all() {
         for kind in KINDS {
             for _ in 0..20 {
                 let (sender, receiver) = make::<()>(kind);
-                let receiving = other.crowd(3, |_| {
+                let receiving = other.starts_many(3, |_| {
                     let receiver = receiver.clone();
                     move || assert_eq!(receiver.recv(), Err(RecvError))
                 });
@@ -124,7 +124,7 @@ fn an_end_that_comes_while_others_begin_to_wait_is_seen_by_all() {
                 let Some(capacity) = kind else { continue };
                 let (sender, receiver) = bounded(capacity);
                 (0..capacity).for_each(|_| sender.send(()).unwrap());
-                let sending = other.crowd(3, |_| {
+                let sending = other.starts_many(3, |_| {
                     let sender = sender.clone();
                     move || assert_eq!(sender.send(()), Err(SendError(())))
                 });
@@ -177,7 +177,7 @@ fn senders_send_while_the_last_receiver_goes_and_every_value_is_accounted_for() 
             for round in 0..10 {
                 let tally = Tally::new();
                 let (sender, receiver) = make(kind);
-                let sending = other.crowd(4, |_| {
+                let sending = other.starts_many(4, |_| {
                     let (sender, tally) = (sender.clone(), Arc::clone(&tally));
                     move || {
                         let mut sent = 0;
@@ -243,7 +243,7 @@ fn a_value_s_drop_may_send_on_its_own_channel() {
             self.1.fetch_add(1, Ordering::SeqCst);
             let again = Resends(self.0.clone(), Arc::clone(&self.1));
             // What cannot be sent must not be dropped here, or it would try again.
-            self.0.try_send(again).map_err(std::mem::forget).expect_err("nobody receives any more");
+            self.0.try_send(again).map_err(std::mem::forget).expect_err("the receivers have gone");
         }
     }
     everywhere(|| {
@@ -286,7 +286,7 @@ fn handles_that_are_cloned_and_dropped_by_many_end_the_channel_once() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<()>(kind);
-            let cloning = other.crowd(4, |_| {
+            let cloning = other.starts_many(4, |_| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || (0..300).for_each(|_| drop((sender.clone(), receiver.clone())))
             });
@@ -340,7 +340,7 @@ fn a_receiver_that_comes_and_goes_beside_another_ends_no_wait() {
         for capacity in LIMITED {
             let (sender, receiver) = bounded(capacity);
             (0..capacity).for_each(|number| sender.send(number).unwrap());
-            let sending = other.crowd(2, |way| {
+            let sending = other.starts_many(2, |way| {
                 let sender = sender.clone();
                 move || match way {
                     0 => sender.send(capacity),
@@ -365,7 +365,7 @@ fn receives_in_vain_leave_the_length_of_an_ended_channel_alone() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<()>(kind);
-            let receiving = other.crowd(8, |_| {
+            let receiving = other.starts_many(8, |_| {
                 let receiver = receiver.clone();
                 move || {
                     for round in 0..200 {

@@ -65,7 +65,7 @@ fn try_iter_gives_what_is_there_and_does_not_wait() {
 fn try_iter_meets_the_senders_of_a_rendezvous() {
     anywhere(|other| {
         let (sender, receiver) = make(Some(0));
-        let sending = other.crowd(5, |number| {
+        let sending = other.starts_many(5, |number| {
             let sender = sender.clone();
             move || sender.send(number).unwrap()
         });
@@ -102,7 +102,7 @@ fn several_iterators_share_the_values() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<usize>(kind);
-            let adding = other.crowd(4, |_| {
+            let adding = other.starts_many(4, |_| {
                 let receiver = receiver.clone();
                 move || receiver.into_iter().sum::<usize>()
             });

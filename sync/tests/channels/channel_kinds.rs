@@ -32,7 +32,7 @@ fn many_receivers_receive_each_of_many_messages_once() {
         for kind in KINDS {
             let (sender, receiver) = make::<usize>(kind);
             let seen: Arc<Vec<AtomicUsize>> = Arc::new((0..EACH).map(|_| AtomicUsize::new(0)).collect());
-            let receiving = other.crowd(4, |_| {
+            let receiving = other.starts_many(4, |_| {
                 let (receiver, seen) = (receiver.clone(), Arc::clone(&seen));
                 move || {
                     (0..EACH).for_each(|_| {
@@ -40,7 +40,7 @@ fn many_receivers_receive_each_of_many_messages_once() {
                     });
                 }
             });
-            let sending = other.crowd(4, |_| {
+            let sending = other.starts_many(4, |_| {
                 let sender = sender.clone();
                 move || (0..EACH).for_each(|number| sender.send(number).unwrap())
             });
@@ -57,7 +57,7 @@ fn one_sender_s_values_stay_in_order_among_those_of_others() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<(usize, usize)>(kind);
-            let sending = other.crowd(4, |name| {
+            let sending = other.starts_many(4, |name| {
                 let sender = sender.clone();
                 move || (0..100).for_each(|number| sender.send((name, number)).unwrap())
             });
@@ -198,9 +198,9 @@ fn every_value_is_dropped_once_wherever_it_was() {
 #[test]
 fn a_receive_after_a_send_finds_a_value_at_once() {
     anywhere(|other| {
-        for (crowd, kind) in [(4, Some(4)), (4, None), (40, Some(40)), (40, None)] {
+        for (tasks, kind) in [(4, Some(4)), (4, None), (40, Some(40)), (40, None)] {
             let (sender, receiver) = make(kind);
-            let all = other.crowd(crowd, |_| {
+            let all = other.starts_many(tasks, |_| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || {
                     for number in 0..200 {
@@ -336,7 +336,7 @@ fn a_thread_local_s_destructor_may_wait() {
         fn drop(&mut self) {
             let (_sender, receiver) = unbounded::<()>();
             select! {
-                recv(receiver) -> _ => panic!("nobody sends"),
+                recv(receiver) -> _ => panic!("no sender is there"),
                 default(ms(5)) => _ = WAITED.fetch_add(1, Ordering::SeqCst),
             }
         }
@@ -374,7 +374,7 @@ fn ten_thousand_tasks_wait_to_receive_from_one_channel() {
     in_tasks(|| {
         for kind in [Some(0), Some(5), None] {
             let (sender, receiver) = make::<usize>(kind);
-            let receiving = Other::Alike.crowd(TASKS, |_| {
+            let receiving = Other::Alike.starts_many(TASKS, |_| {
                 let receiver = receiver.clone();
                 move || receiver.recv().unwrap()
             });
@@ -391,7 +391,7 @@ fn ten_thousand_tasks_wait_to_send_to_one_channel() {
     in_tasks(|| {
         for capacity in [0, 5] {
             let (sender, receiver) = bounded(capacity);
-            let sending = Other::Alike.crowd(TASKS, |number| {
+            let sending = Other::Alike.starts_many(TASKS, |number| {
                 let sender = sender.clone();
                 move || sender.send(number).unwrap()
             });

@@ -42,7 +42,7 @@ fn a_pool_of_workers_returns_every_job_once() {
     anywhere(|other| {
         for kind in [Some(0), Some(WORKERS * 3), None] {
             let ((jobs, job), (results, result)) = (make::<usize>(kind), make::<usize>(kind));
-            let workers = other.crowd(WORKERS, |name| {
+            let workers = other.starts_many(WORKERS, |name| {
                 let (job, results) = (job.clone(), results.clone());
                 move || {
                     for work in &job {
@@ -186,31 +186,31 @@ fn every_way_to_send_meets_every_way_to_receive() {
 }
 
 /// Runs as many senders as receivers, each in its way; no sender only looks for a receiver.
-fn crowds_meet(other: Other, crowd: usize) {
+fn many_meet(other: Other, tasks: usize) {
     const EACH: usize = 20;
     for kind in KINDS {
         let (sender, receiver) = make(kind);
-        let sending = other.crowd(crowd, |name| {
+        let sending = other.starts_many(tasks, |name| {
             let sender = sender.clone();
             move || (0..EACH).for_each(|number| send(name / 2 % LOOKS, &sender, name * EACH + number))
         });
-        let receiving = other.crowd(crowd, |name| {
+        let receiving = other.starts_many(tasks, |name| {
             let receiver = receiver.clone();
             move || (0..EACH).map(|_| receive(name / 2 % WAYS, &receiver)).collect::<Vec<_>>()
         });
         join_all(sending);
         let mut received = join_all(receiving).concat();
         received.sort_unstable();
-        assert!(received.into_iter().eq(0..crowd * EACH), "{kind:?}");
+        assert!(received.into_iter().eq(0..tasks * EACH), "{kind:?}");
         assert!(receiver.is_empty());
     }
 }
 
 #[test]
 fn hundreds_send_and_receive_in_every_way_and_each_value_arrives_once() {
-    guarded(|| crowds_meet(Other::Alike, 16));
-    in_tasks(|| crowds_meet(Other::Alike, 200));
-    in_tasks(|| crowds_meet(Other::Thread, 40));
+    guarded(|| many_meet(Other::Alike, 16));
+    in_tasks(|| many_meet(Other::Alike, 200));
+    in_tasks(|| many_meet(Other::Thread, 40));
 }
 
 /// The length of a sequence that goes through a channel.
@@ -364,7 +364,7 @@ fn a_ring_of_a_thousand_tasks_passes_a_token_around() {
 fn a_stop_channel_ends_all_selects_on_it() {
     anywhere(|other| {
         let ((work, todo), (stop, stopped)) = (unbounded::<usize>(), bounded::<()>(0));
-        let workers = other.crowd(8, |_| {
+        let workers = other.starts_many(8, |_| {
             let (todo, stopped) = (todo.clone(), stopped.clone());
             move || {
                 let mut done = 0;

@@ -79,7 +79,7 @@ fn both_sides_time_out_at_once_over_and_over() {
         for capacity in LIMITED {
             let tally = Tally::new();
             let (sender, receiver) = bounded::<Value>(capacity);
-            let sending = other.crowd(3, |name| {
+            let sending = other.starts_many(3, |name| {
                 let (sender, tally) = (sender.clone(), Arc::clone(&tally));
                 move || {
                     let sends = |round| match sender.send_timeout(tally.value(), around(round + name)) {
@@ -93,7 +93,7 @@ fn both_sides_time_out_at_once_over_and_over() {
                 }
             });
             drop(sender);
-            let receiving = other.crowd(3, |name| {
+            let receiving = other.starts_many(3, |name| {
                 let receiver = receiver.clone();
                 move || {
                     for round in 0.. {
@@ -119,7 +119,7 @@ fn one_value_for_many_receivers_at_their_deadline_is_received_once_or_left() {
         for kind in [Some(1), None] {
             for round in 0..40 {
                 let (sender, receiver) = make(kind);
-                let waiting = other.crowd(4, |number| {
+                let waiting = other.starts_many(4, |number| {
                     let receiver = receiver.clone();
                     move || receiver.recv_timeout(us(50) + around(round + number)).is_ok()
                 });
@@ -142,7 +142,7 @@ fn senders_and_receivers_that_only_try_lose_nothing() {
     anywhere(|other| {
         for kind in [Some(1), Some(5), None] {
             let (sender, receiver) = make::<usize>(kind);
-            let sending = other.crowd(3, |_| {
+            let sending = other.starts_many(3, |_| {
                 let sender = sender.clone();
                 move || {
                     for number in 0..EACH {
@@ -155,7 +155,7 @@ fn senders_and_receivers_that_only_try_lose_nothing() {
                 }
             });
             drop(sender);
-            let receiving = other.crowd(3, |_| {
+            let receiving = other.starts_many(3, |_| {
                 let receiver = receiver.clone();
                 move || {
                     let mut sum = 0;
@@ -179,14 +179,14 @@ fn many_waiters_come_and_go_at_a_rendezvous_and_none_is_left() {
     anywhere(|other| {
         for _ in 0..10 {
             let (sender, receiver) = bounded::<usize>(0);
-            let crowd = other.crowd(30, |number| {
+            let tasks = other.starts_many(30, |number| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || match number % 2 {
                     0 => usize::from(sender.send_timeout(number, us(300)).is_ok()),
                     _ => usize::from(receiver.recv_timeout(us(300)).is_ok()) << 16,
                 }
             });
-            let met: usize = join_all(crowd).into_iter().sum();
+            let met: usize = join_all(tasks).into_iter().sum();
             assert_eq!(met >> 16, met & 0xffff, "as many sent as received");
         }
     });
@@ -197,7 +197,7 @@ fn every_other_waiter_gives_up_and_the_rest_are_served() {
     everywhere(|| {
         for kind in KINDS {
             let (sender, receiver) = make::<usize>(kind);
-            let waiting = Other::Alike.crowd(20, |number| {
+            let waiting = Other::Alike.starts_many(20, |number| {
                 let receiver = receiver.clone();
                 move || match number % 2 {
                     0 => receiver.recv_timeout(us(100)).is_ok(),

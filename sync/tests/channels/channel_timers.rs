@@ -84,7 +84,7 @@ fn after_fires_once_for_all_its_clones() {
     anywhere(|other| {
         for round in 0..10 {
             let timer = after(us(100 * round));
-            let waiting = other.crowd(8, |number| {
+            let waiting = other.starts_many(8, |number| {
                 let timer = timer.clone();
                 move || match number % 4 {
                     0 => timer.recv_timeout(ms(20)).is_ok(),
@@ -140,10 +140,10 @@ fn receive_one(
 }
 
 /// Lets eight receive from `timers`, until there are so many messages. These, with the numbers of the timers.
-fn receive_in_a_crowd(other: Other, timers: &[Receiver<Instant>], count: usize) -> Vec<(usize, Instant)> {
+fn receive_from_many(other: Other, timers: &[Receiver<Instant>], count: usize) -> Vec<(usize, Instant)> {
     let (running, stop) = bounded(0);
     let (hit, hits) = unbounded();
-    let crowd = other.crowd(8, |number| {
+    let tasks = other.starts_many(8, |number| {
         let (timers, stop, hit) = (timers.to_vec(), stop.clone(), hit.clone());
         move || {
             while let Some(fired) = receive_one(&timers, &stop, number / 2 % 2 == 0) {
@@ -153,7 +153,7 @@ fn receive_in_a_crowd(other: Other, timers: &[Receiver<Instant>], count: usize) 
     });
     let mut received: Vec<_> = hits.iter().take(count).collect();
     drop::<Sender<()>>(running);
-    join_all(crowd);
+    join_all(tasks);
     received.extend(hits.try_iter());
     received.sort_unstable();
     received
@@ -164,7 +164,7 @@ fn each_of_many_timers_is_received_by_one_of_many() {
     const TIMERS: usize = 50;
     anywhere(|other| {
         let timers: Vec<_> = (0..TIMERS).map(|number| after(us(20 * number as u64))).collect();
-        let received = receive_in_a_crowd(other, &timers, TIMERS);
+        let received = receive_from_many(other, &timers, TIMERS);
         assert!(received.into_iter().map(|(timer, _)| timer).eq(0..TIMERS));
     });
 }
@@ -173,7 +173,7 @@ fn each_of_many_timers_is_received_by_one_of_many() {
 fn each_tick_of_several_tickers_is_received_by_one_of_many() {
     anywhere(|other| {
         let periods = [us(700), us(1100)];
-        let received = receive_in_a_crowd(other, &periods.map(tick), 40);
+        let received = receive_from_many(other, &periods.map(tick), 40);
         for (ticker, period) in periods.into_iter().enumerate() {
             let ticks: Vec<_> =
                 received.iter().filter(|(of, _)| *of == ticker).map(|(_, fired)| *fired).collect();
@@ -259,12 +259,12 @@ fn unreceived_ticks_do_not_bunch() {
 #[test]
 fn a_tick_that_a_select_has_waited_for_moves_no_later_one() {
     everywhere(|| {
-        let (nobody, timers) = (never::<()>(), [tick(ms(2)), tick(ms(2)), tick(ms(2))]);
+        let (silent, timers) = (never::<()>(), [tick(ms(2)), tick(ms(2)), tick(ms(2))]);
         let (mut select, other) = (Select::new(), never::<()>());
         let of_list = select.recv(&timers[1]);
         select.recv(&other);
         let next = |way: usize, select: &mut Select<'_>| match way {
-            0 => select! { recv(timers[0]) -> fired => fired.unwrap(), recv(nobody) -> _ => unreachable!() },
+            0 => select! { recv(timers[0]) -> fired => fired.unwrap(), recv(silent) -> _ => unreachable!() },
             1 => {
                 let operation = select.select();
                 assert_eq!(operation.index(), of_list);
@@ -326,7 +326,7 @@ fn a_receive_that_gives_up_moves_no_tick() {
 fn each_tick_is_received_by_one() {
     anywhere(|other| {
         let timer = tick(ms(1));
-        let receiving = other.crowd(4, |number| {
+        let receiving = other.starts_many(4, |number| {
             let timer = timer.clone();
             move || match number % 2 {
                 0 => timer.iter().take(4).collect::<Vec<_>>(),
@@ -406,7 +406,7 @@ fn clones_of_a_timer_come_and_go_while_others_try_it() {
     anywhere(|other| {
         for round in 0..20 {
             let timer = after(us(50 * round));
-            let all = other.crowd(4, |_| {
+            let all = other.starts_many(4, |_| {
                 let timer = timer.clone();
                 move || {
                     (0..50)

@@ -75,7 +75,7 @@ fn its_first_send_may_be_made_by_many_at_once() {
     anywhere(|other| {
         for _ in 0..50 {
             let (sender, receiver) = unbounded();
-            let sending = other.crowd(4, |number| {
+            let sending = other.starts_many(4, |number| {
                 let sender = sender.clone();
                 move || sender.send(number).unwrap()
             });
@@ -111,7 +111,7 @@ fn many_send_while_it_is_dropped_and_nothing_leaks() {
         for _ in 0..20 {
             let tally = Tally::new();
             let (sender, receiver) = unbounded();
-            let sending = other.crowd(4, |_| {
+            let sending = other.starts_many(4, |_| {
                 let (sender, tally) = (sender.clone(), Arc::clone(&tally));
                 move || {
                     while let Ok(()) = sender.send(tally.value()) {

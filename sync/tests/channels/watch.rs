@@ -565,7 +565,7 @@ fn a_future_that_meets_a_sender_at_the_value_is_woken_when_that_is_done() {
             });
         }));
         assert!(caught.is_err());
-        assert_eq!(woken.times(), 3, "nobody knows");
+        assert_eq!(woken.times(), 3, "the change is not announced");
         sender.send_modify(|value| {
             meets();
             assert!(poll(pin!(leaving.wait_for_async(|_| true)), &woken).is_pending(), "it goes away");

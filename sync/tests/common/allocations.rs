@@ -82,24 +82,24 @@ pub(crate) fn shared<T: Send + Sync + 'static>(
     row(name, move || one(&here), move || other(&there))
 }
 
-/// As [`shared`], with two sides that do the same.
+/// As [`shared`], with two equal sides.
 pub(crate) fn both<T: Send + Sync + 'static>(name: &'static str, thing: T, side: fn(&T)) -> Row {
     shared(name, thing, side, side)
 }
 
-/// Drives futures, and allocates nothing for it: its waker is there before.
+/// Drives futures without allocating: its waker is made in advance.
 #[derive(Default)]
-pub(crate) struct Bell(Arc<Rung>);
+pub(crate) struct Executor(Arc<Woken>);
 
-struct Rung(AutoResetEvent);
+struct Woken(AutoResetEvent);
 
-impl Default for Rung {
+impl Default for Woken {
     fn default() -> Self {
-        Rung(AutoResetEvent::new(false))
+        Woken(AutoResetEvent::new(false))
     }
 }
 
-impl Wake for Rung {
+impl Wake for Woken {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }
@@ -109,7 +109,7 @@ impl Wake for Rung {
     }
 }
 
-impl Bell {
+impl Executor {
     /// Polls `future` until it is ready, and waits in between.
     pub(crate) fn drive<F: Future>(&self, future: F) -> F::Output {
         let (waker, mut future) = (Waker::from(Arc::clone(&self.0)), pin!(future));
@@ -126,17 +126,17 @@ impl Bell {
 pub(crate) fn polled<T: Send + Sync + 'static>(
     name: impl Into<String>,
     thing: T,
-    one: impl Fn(&T, &Bell) + Send + 'static,
-    other: impl Fn(&T, &Bell) + Send + 'static,
+    one: impl Fn(&T, &Executor) + Send + 'static,
+    other: impl Fn(&T, &Executor) + Send + 'static,
 ) -> Row {
-    let (here, [own, others]) = (Arc::new(thing), [(); 2].map(|()| Bell::default()));
+    let (here, [own, others]) = (Arc::new(thing), [(); 2].map(|()| Executor::default()));
     let there = Arc::clone(&here);
     row(name, move || one(&here, &own), move || other(&there, &others))
 }
 
-/// Halves for [`turns`], of which the one that waits drives a future.
-pub(crate) fn with_bell<A, B>((acting, waiting): (A, B)) -> (A, (B, Bell)) {
-    (acting, (waiting, Bell::default()))
+/// Halves for [`turns`]: the waiting half drives a future.
+pub(crate) fn with_executor<A, B>((acting, waiting): (A, B)) -> (A, (B, Executor)) {
+    (acting, (waiting, Executor::default()))
 }
 
 /// How often this thread allocates in the rounds that are counted. The side comes back: what it holds is not to end before the

@@ -56,7 +56,7 @@ impl Other {
     }
 
     /// Starts `count` of them, every other one with the caller.
-    pub(crate) fn crowd<T, F>(self, count: usize, f: impl Fn(usize) -> F) -> Vec<Side<T>>
+    pub(crate) fn starts_many<T, F>(self, count: usize, f: impl Fn(usize) -> F) -> Vec<Side<T>>
     where
         T: Send + 'static,
         F: FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! The least that drives a future, for the `*_async` doors.
+//! A minimal executor, for the `*_async` functions.
 #![allow(
     dead_code,
     clippy::allow_attributes,

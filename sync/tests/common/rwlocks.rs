@@ -24,9 +24,9 @@ pub(crate) fn door_is_closed<T>(lock: &RwLock<T>) -> bool {
 
 pub(crate) fn assert_free<T>(lock: &RwLock<T>) {
     assert!(!lock.is_locked());
-    drop(lock.try_write().expect("nobody holds the lock or waits"));
+    drop(lock.try_write().expect("the lock is free and has no waiters"));
     drop(lock.try_read().expect("no writer waits"));
-    drop(lock.try_upgradable_read().expect("nobody waits"));
+    drop(lock.try_upgradable_read().expect("the lock has no waiters"));
 }
 
 /// Runs `steps` as the first task of a single worker, where [`let_run`] is all it takes to know what the others do.

@@ -173,7 +173,7 @@ fn complete_and_timed_out_at_once() {
             .collect();
         sides.into_iter().for_each(Side::join);
         assert_eq!(led.load(Relaxed), 500);
-        assert!(barrier.wait_timeout(Duration::ZERO).is_none(), "nobody is left inside");
+        assert!(barrier.wait_timeout(Duration::ZERO).is_none(), "no party is left inside");
     });
 }
 

@@ -173,7 +173,7 @@ fn storm(event: &ManualResetEvent, most: usize) {
 
 /// A set once walked a list that it had taken out of the lock, beside sleepers that timed out and left it.
 #[test]
-fn sets_and_deadlines_that_meet_leave_the_crowd_whole() {
+fn sets_and_deadlines_that_meet_lose_no_waiter() {
     everywhere(|| {
         let event = Arc::new(ManualResetEvent::new(false));
         let stop = Arc::new(AtomicBool::new(false));

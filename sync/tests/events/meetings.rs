@@ -27,12 +27,12 @@ struct Way<T> {
 }
 
 impl<T> Way<T> {
-    fn go(&self, who: usize) {
+    fn go(&self, party: usize) {
         for (number, thing) in self.things.iter().enumerate() {
             crate::common::meet(&self.came, number);
             // Off by a little, each time by as much as never before.
-            (0..(number * 7 + who * 13) % 40).for_each(|_| spin_loop());
-            match (number + who) % 2 {
+            (0..(number * 7 + party * 13) % 40).for_each(|_| spin_loop());
+            match (number + party) % 2 {
                 0 => (self.wait)(thing),
                 _ => (self.notify)(thing),
             }

@@ -324,7 +324,7 @@ fn only_free_permits_can_be_taken_away() {
         drop(permit);
         assert_eq!(semaphore.available_permits(), 2);
         let waiter = requests(&semaphore, 3, 0, &log);
-        assert_eq!(semaphore.forget_permits(1), 1, "also with somebody waiting");
+        assert_eq!(semaphore.forget_permits(1), 1, "also with a waiter");
         semaphore.add_permits(2);
         waiter.join();
         assert_eq!(semaphore.available_permits(), 0);

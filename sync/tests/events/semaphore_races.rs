@@ -40,7 +40,7 @@ fn served_and_timed_out_at_once_loses_no_permit() {
         let got: usize = sides.into_iter().map(Side::join).sum();
         assert!(got > 0);
         assert_eq!(semaphore.available_permits(), 3);
-        assert_eq!(semaphore.try_acquire_many(3).unwrap().num_permits(), 3, "nobody is in the queue");
+        assert_eq!(semaphore.try_acquire_many(3).unwrap().num_permits(), 3, "the queue is empty");
     });
 }
 
@@ -112,7 +112,7 @@ fn served_and_dropped_at_once_loses_no_permit() {
             }
         });
         assert_eq!(semaphore.available_permits(), 1);
-        assert!(semaphore.try_acquire().is_ok(), "nobody is in the queue");
+        assert!(semaphore.try_acquire().is_ok(), "the queue is empty");
     });
 }
 
@@ -141,12 +141,12 @@ fn an_attempt_never_fails_while_there_are_permits_enough() {
 }
 
 #[test]
-fn of_a_crowd_some_are_served_one_by_one_and_the_rest_at_once() {
+fn of_many_waiters_some_are_served_one_by_one_and_the_rest_at_once() {
     everywhere(|| {
         let count = few_or_many(20, 200);
         let (semaphore, served) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
         // Most of them are still on their way when the first is served.
-        let crowd: Vec<_> = (0..count)
+        let tasks: Vec<_> = (0..count)
             .map(|_| {
                 let (semaphore, served) = (Arc::clone(&semaphore), Arc::clone(&served));
                 beside(move || {
@@ -161,7 +161,7 @@ fn of_a_crowd_some_are_served_one_by_one_and_the_rest_at_once() {
             assert_eq!(served.load(SeqCst), number);
         }
         semaphore.add_permits(count - count / 2);
-        crowd.into_iter().for_each(Side::join);
+        tasks.into_iter().for_each(Side::join);
         assert_eq!((served.load(SeqCst), semaphore.available_permits()), (count, 0));
     });
 }

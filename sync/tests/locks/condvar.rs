@@ -121,12 +121,12 @@ fn many_more_than_workers_are_notified_at_once() {
 }
 
 #[test]
-fn of_a_crowd_some_are_notified_one_by_one_and_the_rest_at_once() {
+fn of_many_waiters_some_are_notified_one_by_one_and_the_rest_at_once() {
     everywhere(|| {
         let count = few_or_many(20, 200);
         let shared = Shared::new(0);
         // Most of them are still on their way when the first is notified.
-        let crowd: Vec<_> = (0..count).map(|_| shared.waiter(|woken| *woken += 1)).collect();
+        let tasks: Vec<_> = (0..count).map(|_| shared.waiter(|woken| *woken += 1)).collect();
         let mut told = 0;
         while told < count / 2 {
             told += usize::from(shared.changed.notify_one());
@@ -137,7 +137,7 @@ fn of_a_crowd_some_are_notified_one_by_one_and_the_rest_at_once() {
             told += shared.changed.notify_all();
             give_way();
         }
-        crowd.into_iter().for_each(Side::join);
+        tasks.into_iter().for_each(Side::join);
         assert_eq!((*shared.value.lock(), told), (count, count));
     });
 }
@@ -207,7 +207,7 @@ fn a_timed_wait_gives_up_in_its_time_with_the_mutex_locked() {
         assert!(shared.changed.wait_until(&mut guard, begin).timed_out(), "a deadline in the past");
         assert!(shared.value.try_lock().is_none());
         drop(guard);
-        assert!(!shared.changed.notify_one(), "nobody is left");
+        assert!(!shared.changed.notify_one(), "no waiter is left");
         assert!(shared.value.try_lock().is_some());
     });
 }

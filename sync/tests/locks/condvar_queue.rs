@@ -109,10 +109,10 @@ fn all_pass_through(producers: u64, consumers: usize, each: u64, style: Style, s
     assert_eq!(sum, producers * each * (each - 1) / 2);
 }
 
-const CROWDS: [(u64, usize); 5] = [(1, 1), (1, 10), (10, 1), (4, 4), (10, 10)];
+const COUNTS: [(u64, usize); 5] = [(1, 1), (1, 10), (10, 1), (4, 4), (10, 10)];
 
-fn in_each_crowd(style: Style) {
-    for (producers, consumers) in CROWDS {
+fn in_each_count(style: Style) {
+    for (producers, consumers) in COUNTS {
         let each = 300 / producers;
         everywhere(|| all_pass_through(producers, consumers, each, style, ALIKE));
     }
@@ -120,29 +120,29 @@ fn in_each_crowd(style: Style) {
 
 #[test]
 fn through_one_slot_all_pass_when_each_tells_one() {
-    in_each_crowd(Style { all: false, timeout: None, limit: 1 });
+    in_each_count(Style { all: false, timeout: None, limit: 1 });
 }
 
 #[test]
 fn through_one_slot_all_pass_when_all_are_told() {
-    in_each_crowd(Style { all: true, timeout: None, limit: 1 });
+    in_each_count(Style { all: true, timeout: None, limit: 1 });
 }
 
 #[test]
 fn through_a_hundred_slots_all_pass_when_each_tells_one() {
-    in_each_crowd(Style { all: false, timeout: None, limit: 100 });
+    in_each_count(Style { all: false, timeout: None, limit: 100 });
 }
 
 #[test]
 fn through_a_hundred_slots_all_pass_when_all_are_told_of_the_first() {
-    in_each_crowd(Style { all: true, timeout: None, limit: 100 });
+    in_each_count(Style { all: true, timeout: None, limit: 100 });
 }
 
 #[test]
 fn through_three_slots_all_pass_beside_waits_that_time_out() {
     let timeout = Some(Duration::from_millis(1));
     for all in [false, true] {
-        in_each_crowd(Style { all, timeout, limit: 3 });
+        in_each_count(Style { all, timeout, limit: 3 });
     }
 }
 

@@ -71,7 +71,7 @@ fn a_timed_attempt_gives_up_in_its_time<L: Exclusive>() {
         });
         assert!(waited.join() >= Duration::from_millis(20));
         drop(guard);
-        assert!(shared.lock.try_lock().is_some(), "who gave up has left nothing behind");
+        assert!(shared.lock.try_lock().is_some(), "a waiter that gave up has left nothing behind");
     });
 }
 

@@ -136,7 +136,7 @@ fn rise_and_fall(mutex: &ReentrantMutex<Cell<u64>>, side: u64) -> u64 {
             guards.push(guard);
         }
         if let Some(value) = guards.last() {
-            assert_eq!(value.get(), left, "nobody else was inside");
+            assert_eq!(value.get(), left, "no other owner was inside");
             left += side;
             value.set(left);
             added += side;

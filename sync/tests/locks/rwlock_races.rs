@@ -107,10 +107,10 @@ impl Watched {
     /// Once all users have ended.
     fn assert_whole(&self) {
         let written = self.written.load(Ordering::Relaxed);
-        let value = self.lock.try_write().expect("nobody holds the lock or waits for it");
+        let value = self.lock.try_write().expect("the lock is free and has no waiters");
         assert_eq!(*value, (written, written));
         drop(value);
-        drop(self.lock.try_upgradable_read().expect("the door is open"));
+        drop(self.lock.try_upgradable_read().expect("readers are admitted"));
     }
 }
 
@@ -294,7 +294,7 @@ fn phase_fair_a_stream_of_writers_does_not_starve_a_reader() {
     });
 }
 
-/// Six that do the same over and over, until told to stop.
+/// Six tasks that repeat one thing until told to stop.
 fn stream(watched: &Arc<Watched>, stop: &Arc<AtomicBool>, turn: fn(&Watched)) -> Vec<Side<()>> {
     (0..6)
         .map(|_| (Arc::clone(watched), Arc::clone(stop)))

@@ -138,7 +138,7 @@ fn a_writer_at_its_deadline_lets_readers_in_again() {
             let reader = beside(move || *shared.read());
             assert_eq!(reader.join(), 0);
             assert!(writer.join(), "a reader is in all the time");
-            drop(lock.try_read().expect("an open door"));
+            drop(lock.try_read().expect("readers are admitted"));
             drop(reading);
             assert_free(&lock);
         }
@@ -332,7 +332,7 @@ fn hands_over<G>(lock: &Arc<RwLock<(i32, i32)>>, guard: G, unlock: impl FnOnce(G
     let_run();
     assert!(!writer.is_finished());
     unlock(guard);
-    assert!(lock.is_locked_exclusive(), "nobody is let in before it");
+    assert!(lock.is_locked_exclusive(), "no waiter is let in before it");
     writer.join().unwrap();
     assert_free(lock);
 }

@@ -22,7 +22,7 @@ fn an_upgrade_succeeds_alone_only_and_gives_the_guard_back_otherwise() {
         let upgradable = lock.upgradable_read();
         let upgradable = RwLockUpgradableReadGuard::try_upgrade(upgradable).expect_err("a reader is in");
         let upgradable = RwLockUpgradableReadGuard::try_upgrade_for(upgradable, SHORT).expect_err("still");
-        assert!(lock.try_read().is_some(), "the upgrade that failed keeps nobody out");
+        assert!(lock.try_read().is_some(), "the failed upgrade keeps no reader out");
         drop(reading);
         let mut writing = RwLockUpgradableReadGuard::try_upgrade(upgradable).expect("alone");
         *writing += 1;
@@ -86,7 +86,7 @@ fn an_attempt_to_be_upgraded_for_a_while_writes_alone_only() {
             assert_eq!(upgradable.try_with_upgraded_until(deadline, |value| *value = 4), None);
             assert!(Instant::now() >= deadline);
             assert_eq!((*upgradable, *reading), (3, 3));
-            assert!(lock.try_read().is_some(), "the attempts that failed keep nobody out");
+            assert!(lock.try_read().is_some(), "the failed attempts keep no reader out");
             assert!(lock.try_upgradable_read().is_none(), "it stays the upgradable reader");
             drop((upgradable, reading));
             assert_free(&lock);
@@ -168,7 +168,7 @@ fn an_upgrade_waits_for_the_readers_and_goes_before_a_writer() {
                     inside.store(true, Ordering::Relaxed);
                     until(|| go.load(Ordering::Relaxed));
                     give_way();
-                    assert!(seen.is_empty(), "nobody writes beside a reader");
+                    assert!(seen.is_empty(), "no writer is in beside a reader");
                 })
             };
             until(|| inside.load(Ordering::Relaxed));

@@ -65,7 +65,7 @@ fn times_out_with(capacity: usize, messages: Vec<u32>) {
     assert_eq!(all, messages);
 }
 
-/// Finds: a message that comes as its future goes away, and of which the next future hears nothing.
+/// Finds: a message that comes as its future is dropped, and of which the next future is not notified.
 #[test]
 fn a_future_that_leaves_passes_its_notification_on() {
     check_bounded(3, || {

@@ -12,7 +12,7 @@ use crate::mutex::state::{Arrival, Attempt, Owner};
 use crate::primitive::check_bounded;
 use crate::wait::{self, Tickets};
 
-/// A mutex without its homes.
+/// A mutex whose waiters name no worker.
 pub(crate) struct Model {
     pub(crate) core: Core,
     value: UnsafeCell<u32>,

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
 use crate::allocations::{
-    Bell, COUNTED, Row, WARM_UP, both, in_every_place, lent, many, polled, row, shared, taken, turns,
-    with_bell,
+    COUNTED, Executor, Row, WARM_UP, both, in_every_place, lent, many, polled, row, shared, taken, turns,
+    with_executor,
 };
 use crate::channels::{make, ms, us};
 use crate::common::{give_way, runtime};
@@ -56,15 +56,15 @@ fn oneshots() {
             ),
             turns(
                 "oneshot, polled",
-                || with_bell(oneshot::channel()),
+                || with_executor(oneshot::channel()),
                 |sender| sender.send(1).unwrap(),
-                |(receiver, bell)| assert_eq!(bell.drive(receiver), Ok(1)),
+                |(receiver, executor)| assert_eq!(executor.drive(receiver), Ok(1)),
             ),
             turns(
                 "oneshot, closed, polled",
-                || with_bell(swapped(oneshot::channel::<usize>())),
+                || with_executor(swapped(oneshot::channel::<usize>())),
                 drop,
-                |(mut sender, bell)| bell.drive(sender.closed_async()),
+                |(mut sender, executor)| executor.drive(sender.closed_async()),
             ),
             row(
                 "oneshot, timed out",
@@ -81,7 +81,7 @@ fn oneshots() {
 }
 
 /// Receives what is sent elsewhere when asked for: a send puts its value into an allocation of its own, a wait does not.
-fn heard(name: &'static str, hear: fn(&mut broadcast::Receiver<usize>, &Bell)) -> Row {
+fn heard(name: &'static str, hear: fn(&mut broadcast::Receiver<usize>, &Executor)) -> Row {
     let (sender, listener) = broadcast::channel(4);
     let asked = Arc::new(AutoResetEvent::new(false));
     let asks = Arc::clone(&asked);
@@ -91,9 +91,9 @@ fn heard(name: &'static str, hear: fn(&mut broadcast::Receiver<usize>, &Bell)) -
             sender.send(1).unwrap();
         }
     });
-    let listen = lent((listener, Bell::default()), move |(listener, bell)| {
+    let listen = lent((listener, Executor::default()), move |(listener, executor)| {
         asks.set();
-        hear(listener, bell);
+        hear(listener, executor);
     });
     row(name, listen, || {})
 }
@@ -106,7 +106,9 @@ fn broadcasts() {
         vec![
             heard("broadcast", |listener, _| assert_eq!(listener.recv(), Ok(1))),
             heard("broadcast, in time", |listener, _| assert_eq!(listener.recv_timeout(ms(60_000)), Ok(1))),
-            heard("broadcast, polled", |listener, bell| assert_eq!(bell.drive(listener.recv_async()), Ok(1))),
+            heard("broadcast, polled", |listener, executor| {
+                assert_eq!(executor.drive(listener.recv_async()), Ok(1))
+            }),
             turns(
                 "broadcast, at its end",
                 || broadcast::channel::<()>(1),
@@ -127,9 +129,9 @@ fn broadcasts() {
             ),
             turns(
                 "broadcast, closed, polled",
-                || with_bell(swapped(broadcast::channel::<()>(1))),
+                || with_executor(swapped(broadcast::channel::<()>(1))),
                 drop,
-                |(sender, bell)| bell.drive(sender.closed_async()),
+                |(sender, executor)| executor.drive(sender.closed_async()),
             ),
             row(
                 "broadcast, timed out",
@@ -146,18 +148,18 @@ fn broadcasts() {
 }
 
 /// Tells what comes next, and waits for the other one's answer.
-fn watched(name: &'static str, wait: fn(&mut watch::Receiver<usize>, usize, &Bell)) -> Row {
+fn watched(name: &'static str, wait: fn(&mut watch::Receiver<usize>, usize, &Executor)) -> Row {
     let ((told, watcher), (answer, answers)) = (watch::channel(0), watch::channel(0));
     row(
         name,
-        lent((answers, 0, Bell::default()), move |(answers, last, bell)| {
+        lent((answers, 0, Executor::default()), move |(answers, last, executor)| {
             *last += 1;
             told.send(*last).unwrap();
-            wait(answers, *last, bell);
+            wait(answers, *last, executor);
         }),
-        lent((watcher, 0, Bell::default()), move |(watcher, last, bell)| {
+        lent((watcher, 0, Executor::default()), move |(watcher, last, executor)| {
             *last += 1;
-            wait(watcher, *last, bell);
+            wait(watcher, *last, executor);
             answer.send(*last).unwrap();
         }),
     )
@@ -170,15 +172,15 @@ fn watches() {
         vec![
             watched("watch", |watcher, _, _| watcher.changed().unwrap()),
             watched("watch, in time", |watcher, _, _| watcher.changed_timeout(ms(60_000)).unwrap()),
-            watched("watch, polled", |watcher, _, bell| bell.drive(watcher.changed_async()).unwrap()),
+            watched("watch, polled", |watcher, _, executor| executor.drive(watcher.changed_async()).unwrap()),
             watched("watch, for a value", |watcher, wanted, _| {
                 drop(watcher.wait_for(|seen| *seen == wanted).unwrap());
             }),
             watched("watch, for a value in time", |watcher, wanted, _| {
                 drop(watcher.wait_for_timeout(|seen| *seen == wanted, ms(60_000)).unwrap());
             }),
-            watched("watch, for a value, polled", |watcher, wanted, bell| {
-                drop(bell.drive(watcher.wait_for_async(|seen| *seen == wanted)).unwrap());
+            watched("watch, for a value, polled", |watcher, wanted, executor| {
+                drop(executor.drive(watcher.wait_for_async(|seen| *seen == wanted)).unwrap());
             }),
             turns("watch, closed", || swapped(watch::channel(0)), drop, |sender| sender.closed()),
             turns(
@@ -189,9 +191,9 @@ fn watches() {
             ),
             turns(
                 "watch, closed, polled",
-                || with_bell(swapped(watch::channel(0))),
+                || with_executor(swapped(watch::channel(0))),
                 drop,
-                |(sender, bell)| bell.drive(sender.closed_async()),
+                |(sender, executor)| executor.drive(sender.closed_async()),
             ),
             row(
                 "watch, timed out",
@@ -211,7 +213,7 @@ fn watches() {
 }
 
 /// How the sides of a channel send and receive.
-type Ways = (fn(&Sender<usize>, usize, &Bell), fn(&Receiver<usize>, &Bell) -> usize);
+type Ways = (fn(&Sender<usize>, usize, &Executor), fn(&Receiver<usize>, &Executor) -> usize);
 
 const UNTIMED: Ways =
     (|sender, number, _| sender.send(number).unwrap(), |receiver, _| receiver.recv().unwrap());
@@ -220,8 +222,8 @@ const IN_TIME: Ways = (
     |receiver, _| receiver.recv_timeout(ms(60_000)).unwrap(),
 );
 const POLLED: Ways = (
-    |sender, number, bell| bell.drive(sender.send_async(number)).unwrap(),
-    |receiver, bell| bell.drive(receiver.recv_async()).unwrap(),
+    |sender, number, executor| executor.drive(sender.send_async(number)).unwrap(),
+    |receiver, executor| executor.drive(receiver.recv_async()).unwrap(),
 );
 
 /// Sends and waits for the answer; receives and answers.
@@ -237,13 +239,13 @@ fn talk(name: String, capacity: Option<usize>, several: usize, (send, receive): 
     polled(
         name,
         (asks, answers),
-        move |((ask, _), (_, answers)), bell| {
-            (0..several).for_each(|number| send(ask, number, bell));
-            assert_eq!(receive(answers, bell), several);
+        move |((ask, _), (_, answers)), executor| {
+            (0..several).for_each(|number| send(ask, number, executor));
+            assert_eq!(receive(answers, executor), several);
         },
-        move |((_, asked), (answer, _)), bell| {
-            (0..several).for_each(|number| assert_eq!(receive(asked, bell), number));
-            send(answer, several, bell);
+        move |((_, asked), (answer, _)), executor| {
+            (0..several).for_each(|number| assert_eq!(receive(asked, executor), number));
+            send(answer, several, executor);
         },
     )
 }
@@ -346,7 +348,7 @@ fn selects() {
                     select! {
                         recv(r3) -> received => assert_eq!(received, Ok(1)),
                         recv(r4) -> received => assert_eq!(received, Ok(2)),
-                        default(ms(60_000)) => panic!("nobody came"),
+                        default(ms(60_000)) => panic!("no message came"),
                     }
                 },
             ),

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use crate::allocations::{Bell, Row, both, in_every_place, many, polled, row, shared, turns, with_bell};
+use crate::allocations::{
+    Executor, Row, both, in_every_place, many, polled, row, shared, turns, with_executor,
+};
 use crate::channels::{ms, us};
 use crate::common::give_way;
 use fibra_sync::{
@@ -338,13 +340,13 @@ fn futures() {
             polled(
                 "manual-reset event, polled",
                 [(); 2].map(|()| ManualResetEvent::new(false)),
-                |[ping, pong], bell| {
+                |[ping, pong], executor| {
                     ping.set();
-                    bell.drive(pong.wait_async());
+                    executor.drive(pong.wait_async());
                     pong.reset();
                 },
-                |[ping, pong], bell| {
-                    bell.drive(ping.wait_async());
+                |[ping, pong], executor| {
+                    executor.drive(ping.wait_async());
                     ping.reset();
                     pong.set();
                 },
@@ -352,61 +354,61 @@ fn futures() {
             polled(
                 "auto-reset event, polled",
                 [(); 2].map(|()| AutoResetEvent::new(false)),
-                |[ping, pong], bell| {
+                |[ping, pong], executor| {
                     ping.set();
-                    bell.drive(pong.wait_async());
+                    executor.drive(pong.wait_async());
                 },
-                |[ping, pong], bell| {
-                    bell.drive(ping.wait_async());
+                |[ping, pong], executor| {
+                    executor.drive(ping.wait_async());
                     pong.set();
                 },
             ),
-            polled_by_both("semaphore, polled", Semaphore::new(1), |semaphore, bell| {
-                let _permit = bell.drive(semaphore.acquire_async());
+            polled_by_both("semaphore, polled", Semaphore::new(1), |semaphore, executor| {
+                let _permit = executor.drive(semaphore.acquire_async());
                 give_way();
             }),
-            polled_by_both("semaphore, many polled", Semaphore::new(3), |semaphore, bell| {
-                let _permits = bell.drive(semaphore.acquire_many_async(2));
+            polled_by_both("semaphore, many polled", Semaphore::new(3), |semaphore, executor| {
+                let _permits = executor.drive(semaphore.acquire_many_async(2));
                 give_way();
             }),
-            polled_by_both("semaphore, owned, polled", Arc::new(Semaphore::new(1)), |semaphore, bell| {
-                let _permit = bell.drive(Arc::clone(semaphore).acquire_owned_async());
+            polled_by_both("semaphore, owned, polled", Arc::new(Semaphore::new(1)), |semaphore, executor| {
+                let _permit = executor.drive(Arc::clone(semaphore).acquire_owned_async());
                 give_way();
             }),
             polled_by_both(
                 "semaphore, many owned, polled",
                 Arc::new(Semaphore::new(3)),
-                |semaphore, bell| {
-                    let _permits = bell.drive(Arc::clone(semaphore).acquire_many_owned_async(2));
+                |semaphore, executor| {
+                    let _permits = executor.drive(Arc::clone(semaphore).acquire_many_owned_async(2));
                     give_way();
                 },
             ),
             turns(
                 "countdown event, polled",
-                || with_bell(twice(CountdownEvent::new(1))),
+                || with_executor(twice(CountdownEvent::new(1))),
                 |event| assert!(event.signal()),
-                |(event, bell)| bell.drive(event.wait_async()),
+                |(event, executor)| executor.drive(event.wait_async()),
             ),
             turns(
                 "once cell, polled",
-                || with_bell(twice(OnceCell::new())),
+                || with_executor(twice(OnceCell::new())),
                 |cell| cell.set(1).unwrap(),
-                |(cell, bell)| assert_eq!(bell.drive(cell.wait_async()), &1),
+                |(cell, executor)| assert_eq!(executor.drive(cell.wait_async()), &1),
             ),
-            polled_by_both("wait group, polled", WaitGroup::new(), |group, bell| {
+            polled_by_both("wait group, polled", WaitGroup::new(), |group, executor| {
                 let worker = group.worker();
                 give_way();
                 drop(worker);
-                bell.drive(group.wait_async());
+                executor.drive(group.wait_async());
             }),
-            polled_by_both("barrier, polled", Barrier::new(2), |barrier, bell| {
-                bell.drive(barrier.wait_async());
+            polled_by_both("barrier, polled", Barrier::new(2), |barrier, executor| {
+                executor.drive(barrier.wait_async());
             }),
         ]
     });
 }
 
-fn polled_by_both<T: Send + Sync + 'static>(name: &'static str, thing: T, side: fn(&T, &Bell)) -> Row {
+fn polled_by_both<T: Send + Sync + 'static>(name: &'static str, thing: T, side: fn(&T, &Executor)) -> Row {
     polled(name, thing, side, side)
 }
 

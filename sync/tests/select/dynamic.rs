@@ -249,7 +249,7 @@ fn a_select_is_used_again_and_again() {
 #[test]
 fn clones_of_a_select_meet_each_other_wherever_they_are_made() {
     // Borrowed handles: by threads and by tasks that end within this call.
-    let promise = |crowd: usize| {
+    let promise = |tasks: usize| {
         let (sender, receiver) = bounded::<usize>(0);
         let mut select = Select::new();
         let (receive, send) = (select.recv(&receiver), select.send(&sender));
@@ -268,9 +268,9 @@ fn clones_of_a_select_meet_each_other_wherever_they_are_made() {
         };
         match fibra_runtime::wait::in_task() {
             true => {
-                fibra_runtime::scope(|scope| (0..crowd).for_each(|number| _ = scope.spawn(meets(number))))
+                fibra_runtime::scope(|scope| (0..tasks).for_each(|number| _ = scope.spawn(meets(number))))
             }
-            false => std::thread::scope(|scope| (0..crowd).for_each(|number| _ = scope.spawn(meets(number)))),
+            false => std::thread::scope(|scope| (0..tasks).for_each(|number| _ = scope.spawn(meets(number)))),
         }
         assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
     };
@@ -458,11 +458,11 @@ fn an_operation_may_be_completed_with_a_clone_of_its_end() {
 }
 
 #[test]
-fn a_crowd_of_arms_is_no_different() {
+fn many_arms_are_no_different() {
     anywhere(|other| {
         let channels: Vec<_> = (0..100).map(|number| make::<usize>(KINDS[number % 4])).collect();
         let (senders, receivers): (Vec<_>, Vec<_>) = channels.into_iter().unzip();
-        let sending = other.crowd(100, |number| {
+        let sending = other.starts_many(100, |number| {
             let sender = senders[number].clone();
             move || sender.send(number).unwrap()
         });

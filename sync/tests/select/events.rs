@@ -29,7 +29,7 @@ fn an_auto_reset_event_lets_one_select_through() {
             default(SHORT) => {}
         }
         event.set();
-        assert!(event.is_set(), "nobody waits any more");
+        assert!(event.is_set(), "no waiter is left");
         assert!(event.try_wait());
     });
 }
@@ -100,7 +100,7 @@ fn one_event_may_be_in_a_select_twice() {
 }
 
 /// Selects and plain waiters of one event, each until it has passed so often.
-fn crowd(selects: usize, plain: usize, passes: usize) {
+fn many_wait(selects: usize, plain: usize, passes: usize) {
     let event = Arc::new(AutoResetEvent::new(false));
     let other = Arc::new(AutoResetEvent::new(false));
     let passed = Arc::new([const { AtomicUsize::new(0) }; 2]);
@@ -145,9 +145,9 @@ fn crowd(selects: usize, plain: usize, passes: usize) {
 
 #[test]
 fn each_set_lets_one_through_of_selects_and_plain_waiters() {
-    guarded(|| crowd(4, 2, 500));
+    guarded(|| many_wait(4, 2, 500));
     for workers in [1, 2, 4] {
-        guarded(|| runtime(workers).run(|| crowd(20, 10, 2000)));
+        guarded(|| runtime(workers).run(|| many_wait(20, 10, 2000)));
     }
 }
 

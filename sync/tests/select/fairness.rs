@@ -215,7 +215,7 @@ fn senders_that_wait_at_several_rendezvous_are_met_in_turn() {
         let channels: Vec<_> = (0..3).map(|_| bounded::<()>(0)).collect();
         let (done, ended) = bounded::<()>(0);
         // Two beside each other, so that one of them waits while the other one comes back.
-        let sending = other.crowd(6, |number| {
+        let sending = other.starts_many(6, |number| {
             let (sender, ended) = (channels[number % 3].0.clone(), ended.clone());
             move || {
                 while select! { send(sender, ()) -> sent => sent.is_ok(), recv(ended) -> _ => false } {}
@@ -361,7 +361,7 @@ fn a_select_is_not_passed_over_by_receivers() {
         for kind in [Some(0), Some(1), None] {
             let (sender, receiver) = make::<usize>(kind);
             let (_kept, quiet) = make::<usize>(Some(0));
-            let receiving = other.crowd(4, |number| {
+            let receiving = other.starts_many(4, |number| {
                 let (receiver, quiet) = (receiver.clone(), quiet.clone());
                 move || match number < 2 {
                     true => receiver.iter().count(),

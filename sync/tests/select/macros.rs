@@ -41,7 +41,7 @@ fn an_arm_that_becomes_ready_ends_the_wait() {
                 sender.send(2).unwrap();
             });
             select! {
-                recv(quiet) -> _ => panic!("nobody sends there"),
+                recv(quiet) -> _ => panic!("no sender is there"),
                 recv(receiver) -> received => assert_eq!(received, Ok(2)),
                 default(ms(60_000)) => panic!("too late"),
             }
@@ -54,7 +54,7 @@ fn an_arm_that_becomes_ready_ends_the_wait() {
             let (full, _receiver) = bounded(0);
             select! {
                 send(sender, 1) -> sent => sent.unwrap(),
-                send(full, 2) -> _ => panic!("nobody receives there"),
+                send(full, 2) -> _ => panic!("no receiver is there"),
                 default(ms(60_000)) => panic!("too late"),
             }
             assert_eq!(receiving.join(), Ok(1));
@@ -140,13 +140,13 @@ fn its_own_other_end_does_not_make_an_arm_ready() {
     everywhere(|| {
         let (sender, receiver) = bounded(0);
         select! {
-            send(sender, 0) -> _ => panic!("who would receive?"),
-            recv(receiver) -> _ => panic!("who would send?"),
+            send(sender, 0) -> _ => panic!("no receiver is there"),
+            recv(receiver) -> _ => panic!("no sender is there"),
             default(ms(3)) => {}
         }
         select! {
-            recv(receiver) -> _ => panic!("who would send?"),
-            send(sender, 0) -> _ => panic!("who would receive?"),
+            recv(receiver) -> _ => panic!("no sender is there"),
+            send(sender, 0) -> _ => panic!("no receiver is there"),
             default => {}
         }
         let (sender, receiver) = unbounded();

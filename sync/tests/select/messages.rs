@@ -118,7 +118,7 @@ fn a_message_may_end_the_channel_that_it_goes_into() {
                     Err(SendError(value)) => assert_eq!(value.take_back(), 0),
                 },
             }
-            assert_eq!(tally.alive(), 0, "nobody will receive it");
+            assert_eq!(tally.alive(), 0, "no receiver is left");
         }
     });
 }
@@ -216,7 +216,7 @@ fn a_try_meets_a_partner_that_gives_up_once() {
         pause();
         select! {
             recv(receiver) -> _ => panic!("no message was made"),
-            recv(never::<()>()) -> _ => panic!("nobody sends"),
+            recv(never::<()>()) -> _ => panic!("no sender is there"),
             default => {}
         }
         pause();
@@ -234,7 +234,7 @@ fn a_wait_keeps_its_deadline_after_its_partners_gave_up() {
         assert_eq!(receiver.recv_deadline(start + ms(6)), Err(RecvTimeoutError::Timeout));
         select! {
             recv(receiver) -> _ => panic!("no message was made"),
-            recv(never::<()>()) -> _ => panic!("nobody sends"),
+            recv(never::<()>()) -> _ => panic!("no sender is there"),
             default(ms(3)) => {}
         }
         assert!(start.elapsed() >= ms(9));
@@ -252,7 +252,7 @@ fn a_wait_can_be_cancelled_after_its_partners_gave_up() {
             fibra::spawn(move || {
                 select! {
                     recv(other) -> _ => panic!("no message was made"),
-                    recv(never::<()>()) -> _ => panic!("nobody sends"),
+                    recv(never::<()>()) -> _ => panic!("no sender is there"),
                 }
             }),
         ];

@@ -14,11 +14,11 @@ use fibra_sync::channel::{Receiver, Select, SendError, Sender, TryRecvError, bou
 use fibra_sync::select;
 
 #[test]
-fn a_crowd_that_would_send_or_receive_meets_in_pairs() {
+fn selects_that_send_or_receive_meet_in_pairs() {
     anywhere(|other| {
         for _ in 0..10 {
             let (sender, receiver) = bounded::<usize>(0);
-            let crowd = other.crowd(40, |number| {
+            let tasks = other.starts_many(40, |number| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || {
                     select! {
@@ -27,7 +27,7 @@ fn a_crowd_that_would_send_or_receive_meets_in_pairs() {
                     }
                 }
             });
-            join_all(crowd);
+            join_all(tasks);
             assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
         }
     });
@@ -38,7 +38,7 @@ fn the_odd_waiter_of_many_is_left_for_the_next() {
     anywhere(|other| {
         for _ in 0..10 {
             let (sender, receiver) = bounded::<usize>(0);
-            let crowd = other.crowd(41, |number| {
+            let tasks = other.starts_many(41, |number| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || {
                     select! {
@@ -48,7 +48,7 @@ fn the_odd_waiter_of_many_is_left_for_the_next() {
                 }
             });
             sender.send(usize::MAX).unwrap();
-            join_all(crowd);
+            join_all(tasks);
             assert_eq!(receiver.try_recv(), Err(TryRecvError::Empty));
         }
     });
@@ -60,7 +60,7 @@ fn selects_in_both_directions_at_two_rendezvous_do_not_lock_up() {
     anywhere(|other| {
         const EACH: usize = 200;
         let (ping, pong) = (bounded::<usize>(0), bounded::<usize>(0));
-        let crowd = other.crowd(6, |number| {
+        let tasks = other.starts_many(6, |number| {
             let ((s1, r1), (s2, r2)) = match number % 2 {
                 0 => (ping.clone(), pong.clone()),
                 _ => (pong.clone(), ping.clone()),
@@ -79,7 +79,7 @@ fn selects_in_both_directions_at_two_rendezvous_do_not_lock_up() {
         // An even number of steps in all is not enough: the last ones may be alone with themselves.
         let (s1, r1, s2, r2) = (ping.0.clone(), ping.1.clone(), pong.0.clone(), pong.1.clone());
         let (mut sent, mut received) = (0, 0);
-        let all = other.runs(move || join_all(crowd));
+        let all = other.runs(move || join_all(tasks));
         while !matches!(&all, crate::common::Side::Task(task) if task.is_finished())
             && !matches!(&all, crate::common::Side::Thread(thread) if thread.is_finished())
         {
@@ -101,7 +101,7 @@ fn a_select_on_both_ends_of_a_channel_never_meets_itself() {
     anywhere(|other| {
         for kind in [Some(0), Some(10)] {
             let (sender, receiver) = make::<usize>(kind);
-            let pair = other.crowd(2, |name| {
+            let pair = other.starts_many(2, |name| {
                 let (sender, receiver) = (sender.clone(), receiver.clone());
                 move || {
                     let met = |received| assert!(kind != Some(0) || received != Ok(name), "met itself");
@@ -152,7 +152,7 @@ fn senders_receivers_and_selects_share_four_channels_without_a_deadlock() {
     const EACH: usize = 150;
     anywhere(|other| {
         let channels: Vec<_> = [0, 0, 2, 3].map(bounded::<usize>).into();
-        let plain = other.crowd(8, |number| {
+        let plain = other.starts_many(8, |number| {
             let (sender, receiver) = channels[number / 2].clone();
             move || {
                 (0..EACH).for_each(|round| match number % 2 {
@@ -161,7 +161,7 @@ fn senders_receivers_and_selects_share_four_channels_without_a_deadlock() {
                 });
             }
         });
-        let chosen = other.crowd(2, |direction| {
+        let chosen = other.starts_many(2, |direction| {
             let channels = channels.clone();
             move || {
                 let mut left = [EACH; 4];
@@ -418,13 +418,13 @@ fn an_end_wakes_each_select_for_one_of_its_arms() {
         for capacity in LIMITED {
             let ((s1, r1), (s2, r2)) = (bounded::<()>(capacity), bounded::<()>(capacity));
             (0..capacity).for_each(|_| s2.send(()).unwrap());
-            let crowd = other.crowd(6, |_| {
+            let tasks = other.starts_many(6, |_| {
                 let (r1, s2) = (r1.clone(), s2.clone());
                 move || select! { recv(r1) -> received => received.is_err(), send(s2, ()) -> sent => sent.is_err() }
             });
             pause();
             drop((s1, r2));
-            assert_eq!(join_all(crowd), [true; 6]);
+            assert_eq!(join_all(tasks), [true; 6]);
         }
     });
 }
@@ -468,9 +468,9 @@ fn reserves(other: Other, sender: &Sender<i32>) -> (Side<()>, Sender<()>) {
     (holder, go)
 }
 
-/// One slot of a channel is reserved, behind it are a select that came to send and a sender, and then come two receivers: the
-/// sender serves one, which comes by `receive`, while the slot is held, whose message is for the other, and the select waits for
-/// room.
+/// One slot of a channel is reserved, and a select that sends and a sender wait. Then two receivers come. The sender serves the
+/// receiver that comes by `receive`, while the slot is held. The message of the slot is for the second receiver, and the select
+/// waits for room.
 fn receivers_beside_a_reserved_slot(other: Other, receive: fn(&Receiver<i32>) -> i32) {
     let (sender, receiver) = bounded(1);
     let (holder, go) = reserves(other, &sender);
@@ -604,7 +604,7 @@ fn a_select_that_leaves_hides_no_sender_from_a_receiver() {
             others_move(7);
             let plain = other.runs(move || sender.send(3).unwrap());
             others_move(5);
-            let receivers = other.crowd(2, |_| {
+            let receivers = other.starts_many(2, |_| {
                 let receiver = receiver.clone();
                 move || receiver.recv().unwrap()
             });
@@ -644,7 +644,7 @@ fn room_that_is_given_up_as_the_last_receiver_goes_is_given_to_no_sender() {
                 })
             };
             held.recv().unwrap();
-            let sending = other.crowd(3, |_| {
+            let sending = other.starts_many(3, |_| {
                 let (sender, value) = (sender.clone(), tally.value());
                 move || sender.send(value).map_err(|SendError(value)| value.take_back()).is_ok()
             });

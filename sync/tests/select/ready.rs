@@ -139,14 +139,14 @@ fn all_watchers_are_notified() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<()>(kind);
-            let watching = other.crowd(6, |_| {
+            let watching = other.starts_many(6, |_| {
                 let receiver = receiver.clone();
                 move || assert_eq!(receiving(&receiver).ready(), 0)
             });
             pause();
             let sending = other.runs(move || sender.send(()));
             join_all(watching);
-            assert_eq!(receiver.recv(), Ok(()), "nobody took it");
+            assert_eq!(receiver.recv(), Ok(()), "the message is still there");
             sending.join().unwrap();
         }
     });
@@ -311,7 +311,7 @@ fn many_watchers_share_what_comes() {
     anywhere(|other| {
         for kind in KINDS {
             let (sender, receiver) = make::<usize>(kind);
-            let watching = other.crowd(4, |_| {
+            let watching = other.starts_many(4, |_| {
                 let receiver = receiver.clone();
                 move || {
                     let mut sum = 0;

@@ -68,12 +68,12 @@ fn a_select_ends_with_its_limit_and_not_with_its_arms() {
     cancelled(|| {
         let (_sender, receiver) = unbounded::<()>();
         select! {
-            recv(receiver) -> _ => unreachable!("nobody sends"),
+            recv(receiver) -> _ => unreachable!("no sender is there"),
             default(LONG) => {}
         }
         let begin = Instant::now();
         select! {
-            recv(receiver) -> _ => unreachable!("nobody sends"),
+            recv(receiver) -> _ => unreachable!("no sender is there"),
             recv(after(SHORT)) -> _ => assert!(begin.elapsed() >= SHORT),
         }
     });

@@ -15,8 +15,8 @@ use fibra_sync::{
 /// More than a task may do in one turn.
 const MANY: usize = 10_000;
 
-/// Goes through a door again and again, in a task, until the task beside it has run.
-fn lets_others_run(mut door: impl AsyncFnMut() + Send) {
+/// Awaits `wait` again and again, in a task, until the task beside it has run.
+fn lets_others_run(mut wait: impl AsyncFnMut() + Send) {
     let mut in_a_task = || {
         let others_ran = Rc::new(Cell::new(false));
         let tells = Rc::clone(&others_ran);
@@ -26,8 +26,8 @@ fn lets_others_run(mut door: impl AsyncFnMut() + Send) {
                 if others_ran.get() {
                     break;
                 }
-                assert!(times < MANY / 3, "nobody else runs");
-                door().await;
+                assert!(times < MANY / 3, "no other task runs");
+                wait().await;
             }
         });
         other.join().unwrap();

@@ -31,7 +31,7 @@ fn are_points<const COUNT: usize>(points: [(&'static str, fn()); COUNT]) {
                 point();
                 !other.is_finished()
             });
-            assert!(rounds.count() < MANY, "{name} lets nobody else run");
+            assert!(rounds.count() < MANY, "{name} lets no other task run");
         }
     });
 }

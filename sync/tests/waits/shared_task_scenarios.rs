@@ -17,13 +17,13 @@ const LONG: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Ended;
 
-/// A task that many hold: each may wait for its result, and the last one that goes cancels it.
+/// A task with many holders: each may wait for its result, and the last one that goes cancels it.
 struct Shared<T: Send + Sync + 'static> {
     outcome: Arc<OnceCell<Result<T, Ended>>>,
     holders: Arc<CancelsAtEnd>,
 }
 
-/// Cancels the task when its last holder goes. To one that has ended that is nothing.
+/// Cancels the task when its last holder goes. An ended task ignores that.
 struct CancelsAtEnd(Task);
 
 impl Drop for CancelsAtEnd {

@@ -76,7 +76,7 @@ fn each_wait_has_the_name_of_its_primitive() {
     });
 }
 
-/// Spawns a task that holds something, and one that waits for it. Returns what the latter waits for, and the former's id.
+/// Spawns a holder and a waiter. Returns what the waiter waits for, and the id of the holder.
 fn behind(hold: impl FnOnce() + Send + 'static, wait: impl FnOnce() + Send + 'static) -> (WaitsFor, u64) {
     let holder = spawn(hold);
     let owner = holder.task().id();

@@ -31,7 +31,7 @@ fn receives_from_a_future_behind_a_select() {
         let (sender, event) = (sender.clone(), Arc::clone(&event));
         fibra::spawn_local(move || {
             select! {
-                send(sender, 1) -> _ => unreachable!("nobody receives while it waits"),
+                send(sender, 1) -> _ => unreachable!("no receiver is there while it waits"),
                 wait(event) => {}
             }
         })

@@ -1,4 +1,4 @@
-//! Many tasks that want the same thing.
+//! The questions about many tasks that want one thing.
 
 use std::hint::black_box;
 use std::ops::DerefMut;

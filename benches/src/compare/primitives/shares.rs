@@ -1,4 +1,4 @@
-//! What each of many tasks got of the same thing.
+//! What each of many tasks got of one thing.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::{CancelToken, JoinError, JoinHandle, Task, spawn_local, timeout_at, yield_now};
 
-use super::seats::{Seats, until};
+use super::pinned::{PinnedTasks, until};
 use super::{End, Row, Tally};
 
 /// Lanes of a batch.
@@ -60,7 +60,7 @@ type Waiters = (JoinHandle<()>, Option<JoinHandle<bool>>);
 
 /// The owner of the dice.
 #[derive(Clone, Copy)]
-enum Who {
+enum Role {
     Victims,
     Notifier,
     Canceller,
@@ -82,30 +82,30 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
     }
 
     /// A number that looks random and is equal in each run.
-    fn dice(&self, who: Who, lane: usize) -> u64 {
-        let mut number = self.seed ^ (lane as u64) << 32 ^ (who as u64) << 56;
+    fn dice(&self, role: Role, lane: usize) -> u64 {
+        let mut number = self.seed ^ (lane as u64) << 32 ^ (role as u64) << 56;
         number = (number ^ number >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         number = (number ^ number >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
         number ^ number >> 31
     }
 
-    fn place(&self, who: Who, seats: &Seats) -> usize {
-        (self.dice(who, LANES) % seats.count() as u64) as usize
+    fn place(&self, role: Role, pinned: &PinnedTasks) -> usize {
+        (self.dice(role, LANES) % pinned.count() as u64) as usize
     }
 
     /// Plays it to its end.
-    pub(super) fn play(self: &Arc<Self>, seats: &Seats) -> Tally {
+    pub(super) fn play(self: &Arc<Self>, pinned: &PinnedTasks) -> Tally {
         let me = || Arc::clone(self);
         let batch = me();
-        let notifier = seats.spawn_at(self.place(Who::Notifier, seats), move || batch.notify_all());
+        let notifier = pinned.spawn_at(self.place(Role::Notifier, pinned), move || batch.notify_all());
         let batch = me();
         let canceller = self
             .end
             .is_given()
-            .then(|| seats.spawn_at(self.place(Who::Canceller, seats), move || batch.cancel_all()));
+            .then(|| pinned.spawn_at(self.place(Role::Canceller, pinned), move || batch.cancel_all()));
         until(|| self.is_held.load(Ordering::SeqCst));
         let batch = me();
-        let waiters = seats.spawn_at(self.place(Who::Victims, seats), move || batch.start_all());
+        let waiters = pinned.spawn_at(self.place(Role::Victims, pinned), move || batch.start_all());
         let waiters = waiters.join().unwrap();
         notifier.join().unwrap();
         if let Some(canceller) = canceller {
@@ -121,7 +121,7 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
     fn start_all(self: &Arc<Self>) -> Vec<Waiters> {
         self.begin.set(Instant::now() + BEGIN).expect("once");
         let waiters: Vec<_> = (0..self.lanes.len()).map(|number| self.start(number)).collect();
-        for _ in 0..self.dice(Who::Victims, 0) % 3 {
+        for _ in 0..self.dice(Role::Victims, 0) % 3 {
             yield_now();
         }
         let victims = waiters.iter().map(|(victim, _)| victim.task().clone()).collect();
@@ -143,7 +143,7 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
             let thing = Arc::clone(&self.lanes[number].thing);
             Some(spawn_local(move || wait(&thing, None)))
         };
-        match self.dice(Who::Company, number) % 4 {
+        match self.dice(Role::Company, number) % 4 {
             0 => {
                 let first = company();
                 (victim(), first)
@@ -177,10 +177,10 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
     fn notify_all(&self) {
         let held: Vec<H> = self.lanes.iter().map(|lane| (self.row.hold)(&lane.thing)).collect();
         self.is_held.store(true, Ordering::SeqCst);
-        self.await_start(Who::Notifier);
+        self.await_start(Role::Notifier);
         for (number, (lane, held)) in self.lanes.iter().zip(held).enumerate() {
             match self.end.is_given() {
-                true => self.come_to(lane, Who::Notifier, number),
+                true => self.come_to(lane, Role::Notifier, number),
                 false => self.await_deadline(number),
             }
             (self.row.notify)(&lane.thing, held);
@@ -188,10 +188,10 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
     }
 
     fn cancel_all(&self) {
-        self.await_start(Who::Canceller);
+        self.await_start(Role::Canceller);
         let victims = self.victims.get().expect("they were started");
         for (number, (lane, victim)) in self.lanes.iter().zip(victims).enumerate() {
-            self.come_to(lane, Who::Canceller, number);
+            self.come_to(lane, Role::Canceller, number);
             match self.end == End::Token {
                 true => lane.token.cancel(),
                 false => victim.cancel(),
@@ -199,16 +199,16 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
         }
     }
 
-    fn await_start(&self, who: Who) {
+    fn await_start(&self, role: Role) {
         until(|| self.victims.get().is_some());
-        for _ in 0..self.dice(who, LANES) >> 8 & 3 {
+        for _ in 0..self.dice(role, LANES) >> 8 & 3 {
             yield_now();
         }
     }
 
     /// Meets the other one, and is off by a little.
-    fn come_to(&self, lane: &Lane<T>, who: Who, number: usize) {
-        let dice = self.dice(who, number);
+    fn come_to(&self, lane: &Lane<T>, role: Role, number: usize) {
+        let dice = self.dice(role, number);
         if dice.is_multiple_of(4) {
             yield_now();
         }
@@ -218,7 +218,7 @@ impl<T: Send + Sync + 'static, H: 'static> Batch<T, H> {
 
     /// Waits until about when the timer of a lane is due, which may be a tick later than its deadline.
     fn await_deadline(&self, number: usize) {
-        let off = self.dice(Who::Notifier, LANES) % 40 + self.dice(Who::Notifier, number) % 4;
+        let off = self.dice(Role::Notifier, LANES) % 40 + self.dice(Role::Notifier, number) % 4;
         let moment = self.deadline(number) + Duration::from_micros(off);
         while Instant::now() + Duration::from_micros(12) < moment {
             yield_now();

@@ -7,7 +7,7 @@
 //!   on one worker        on one worker           on one worker
 //!   the victims wait     the notifier notifies   the canceller cancels, or a deadline passes
 //!        └──────────── they meet at each lane, and are off by a little ────────────┘
-//!   all are joined; who came behind a victim has to have got what that one left; then each lane is looked at
+//!   all are joined; waiters behind a victim have to have what it left; then each lane is checked
 //! ```
 //!
 //! The three are on workers that change with the batch, often the same one; each of them gives way now and then, so that a
@@ -21,8 +21,8 @@
 
 mod batch;
 mod counted;
+pub(crate) mod pinned;
 mod row;
-pub(crate) mod seats;
 mod threads;
 
 use std::env;
@@ -35,8 +35,8 @@ use fibra_runtime::{Builder, Runtime};
 
 use batch::{Batch, LANES};
 use counted::{blocks, count_here, counting};
+use pinned::PinnedTasks;
 pub(crate) use row::Row;
-use seats::Seats;
 
 /// What ends a wait that is not notified.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,14 +126,14 @@ impl<T: Send + Sync + 'static, H: 'static> Row<T, H> {
         let builder = Runtime::builder().workers(workers).on_worker_start(count_here);
         let runtime = prepared(builder).build().expect("a runtime");
         runtime.run(|| {
-            let seats = Seats::take(workers);
+            let pinned = PinnedTasks::take(workers);
             let tallies = ENDS.map(|end| match end == End::Timeout && !self.is_timed {
                 true => Tally::default(),
                 false => self.in_batches(end, rounds, |seed, things| {
-                    Batch::new(self, end, seed ^ (workers as u64) << 24, things).play(&seats)
+                    Batch::new(self, end, seed ^ (workers as u64) << 24, things).play(&pinned)
                 }),
             });
-            seats.leave();
+            pinned.leave();
             tallies
         })
     }
@@ -164,7 +164,7 @@ fn slower_by() -> usize {
     env::var("FIBRA_TESTS_SLOWER_BY").map_or(1, |times| times.parse().expect("a number"))
 }
 
-/// Plays a row, and sees to it that what it allocated is given back. By who is [`alone`].
+/// Plays a row, and checks that what it allocated is given back. Its caller is [`alone`].
 pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepared: Prepared) {
     let row = Arc::new(row);
     let (before, after, (in_tasks, in_threads)) = counting(|| {

@@ -7,7 +7,7 @@ use std::time::Instant;
 pub(crate) struct Row<T, H = ()> {
     /// Makes a row without a notification.
     pub(crate) make: fn() -> T,
-    /// What the notifier has in its hands before anybody waits.
+    /// What the notifier holds before the waits begin.
     pub(crate) hold: fn(&Arc<T>) -> H,
     /// Waits; until then, if there is a time. True if it got what it waited for, which nothing takes back.
     pub(crate) wait: fn(&T, Option<Instant>) -> bool,

@@ -1,4 +1,4 @@
-//! A place on each worker, so that a test can say where its tasks run.
+//! A task pinned to each worker, so that a test can say where its tasks run.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
@@ -9,9 +9,9 @@ use fibra_runtime::{JoinHandle, Task, sleep, spawn, spawn_local, task, yield_now
 type Job = Box<dyn FnOnce() + Send>;
 
 /// One task for each worker, that starts others there.
-pub(crate) struct Seats(Vec<Seat>);
+pub(crate) struct PinnedTasks(Vec<PinnedTask>);
 
-struct Seat {
+struct PinnedTask {
     keeper: JoinHandle<()>,
     /// What the keeper is to do next; `None` for the end.
     jobs: Arc<Mutex<Vec<Option<Job>>>>,
@@ -28,12 +28,12 @@ pub(crate) fn until(done: impl Fn() -> bool) {
     }
 }
 
-impl Seats {
-    /// Takes one on each of the workers.
-    pub(crate) fn take(workers: usize) -> Seats {
+impl PinnedTasks {
+    /// Pins a task to each worker.
+    pub(crate) fn take(workers: usize) -> PinnedTasks {
         // Each keeper holds its worker until all have one, and stays there.
         let (all, seated) = (Arc::new(Barrier::new(workers)), Arc::new(AtomicUsize::new(0)));
-        let seats = (0..workers).map(|_| {
+        let pinned = (0..workers).map(|_| {
             let (all, seated) = (Arc::clone(&all), Arc::clone(&seated));
             let jobs = Arc::new(Mutex::new(Vec::new()));
             let own = Arc::clone(&jobs);
@@ -42,11 +42,11 @@ impl Seats {
                 seated.fetch_add(1, Ordering::SeqCst);
                 keep(&own);
             });
-            Seat { keeper, jobs }
+            PinnedTask { keeper, jobs }
         });
-        let seats = Seats(seats.collect());
+        let pinned = PinnedTasks(pinned.collect());
         until(|| seated.load(Ordering::SeqCst) == workers);
-        seats
+        pinned
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -67,16 +67,16 @@ impl Seats {
         handle.expect("it was there")
     }
 
-    /// Gives them back.
+    /// Ends the pinned tasks.
     pub(crate) fn leave(self) {
-        for seat in self.0 {
-            seat.give(None);
-            seat.keeper.join().unwrap();
+        for task in self.0 {
+            task.give(None);
+            task.keeper.join().unwrap();
         }
     }
 }
 
-impl Seat {
+impl PinnedTask {
     fn give(&self, job: Option<Job>) {
         self.jobs.lock().unwrap().push(job);
         let keeper: &Task = self.keeper.task();
