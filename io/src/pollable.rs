@@ -1,4 +1,4 @@
-//! Any descriptor, made awaitable.
+//! `Pollable`: makes any descriptor awaitable.
 //!
 //! What the reactor hears of is a duplicate of the user's descriptor, which is ours alone. An epoll
 //! registration belongs to a number and the open file behind it, and `AsFd` promises neither that the number

@@ -1,4 +1,4 @@
-//! A value that is made at its first use.
+//! `LazyLock`: a value that is made at its first use.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Initialization that happens once.
+//! `Once`: an initialization that runs once.
 
 #![forbid(unsafe_code)]
 

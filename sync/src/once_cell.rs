@@ -1,4 +1,4 @@
-//! A cell that is written once.
+//! `OnceCell`: a cell that is written once.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Wakers by the time at which they are due, and the task that calls them.
+//! Wakers by their due times, and the task that calls them.
 //!
 //! ```text
 //!   Sleep ── enters its waker ──▶ Clock {by time} ◀── the keeper, a task that parks until the first is due

@@ -1,4 +1,4 @@
-//! Tasks for the futures of hyper.
+//! The executor of hyper: each of its futures becomes a task.
 
 #![forbid(unsafe_code)]
 

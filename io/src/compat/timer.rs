@@ -1,4 +1,4 @@
-//! Timers for hyper.
+//! The timer of hyper, on the timers of this library.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Beside a runtime of tokio's own: for crates that insist on tokio's reactor and timers.
+//! A runtime of tokio in the background, for crates that need tokio's reactor and timers.
 //!
 //! The first [`block_on`] of the process starts a thread that runs tokio's reactor, its timers and whatever is spawned with
 //! `tokio::spawn`. The future itself stays in the task that calls, and is polled there inside the context of that runtime.

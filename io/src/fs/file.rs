@@ -1,4 +1,4 @@
-//! The file: std's methods, one by one.
+//! `File`, with the methods of [`std::fs::File`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How a file is to be opened.
+//! `OpenOptions`: how a file is to be opened.
 
 #![forbid(unsafe_code)]
 

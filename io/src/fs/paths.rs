@@ -1,4 +1,4 @@
-//! The functions on paths: std's, on the blocking pool.
+//! The functions of [`std::fs`] that take paths, run on the blocking pool.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! How bytes get out of a file and into it: std's traits, for the file and for a shared reference to it.
+//! Reads, writes and seeks of a `File`, by std's traits, also through a shared reference.
 
 #![forbid(unsafe_code)]
 

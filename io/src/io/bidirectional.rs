@@ -1,4 +1,4 @@
-//! Both directions between two streams at once: what a proxy does.
+//! `copy_bidirectional`: copies between two streams in both directions at once, as a proxy does.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Copying a stream into another.
+//! `copy`: copies one stream into another.
 
 #![forbid(unsafe_code)]
 

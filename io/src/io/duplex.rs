@@ -1,4 +1,4 @@
-//! Two ends of a connection that lies in memory.
+//! `duplex`: a connection in memory, of two ends.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Standard output and standard error.
+//! Standard output and standard error, with their locks.
 
 #![forbid(unsafe_code)]
 

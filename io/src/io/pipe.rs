@@ -1,4 +1,4 @@
-//! Anonymous pipes: std's functions and methods, one by one.
+//! Anonymous pipes, with the functions and methods of [`std::io::pipe`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Whether something is a terminal.
+//! `IsTerminal`: tells whether a descriptor is a terminal.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The methods that sockets have in common, said once.
+//! Macros for the methods that several socket types have in common.
 //!
 //! A type lists itself in each macro whose methods it has, and owns a
 //! [`Socket`](super::socket::Socket) as its only field, or for the options something else with an

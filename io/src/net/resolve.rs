@@ -1,4 +1,4 @@
-//! From what a user writes to addresses; names are looked up on the blocking pool.
+//! `ToSocketAddrs`: turns a user's value into addresses, and looks names up on the second pool.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! UDP: std's methods, one by one.
+//! `UdpSocket`, with the methods of [`std::net::UdpSocket`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The running child: std's methods, and timed waits.
+//! `Child`, with std's methods and timed waits.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The description of a child that is to be: std's methods, one by one.
+//! `Command`, with the methods of [`std::process::Command`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Reading two streams of a child to their ends, at the same time: it may wait for us to read either of them.
+//! Reads the two output streams of a child at once, since the child may wait until either is read.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The readiness word of one descriptor: what the kernel was last heard to say, and when.
+//! The readiness word of one descriptor: what the kernel last reported, and when.
 //!
 //! ```text
 //!  63                        8   7 .. 4     3        2         1          0

@@ -1,4 +1,4 @@
-//! Messages with addresses.
+//! System calls that send and receive messages with addresses.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};

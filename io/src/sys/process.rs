@@ -1,4 +1,4 @@
-//! What child processes need.
+//! System calls for child processes.
 //!
 //! What a backend owes: a descriptor that is readable once a process has ended, or the answer that there is none
 //! ([`open_pidfd`]).

@@ -1,4 +1,4 @@
-//! One try of a system call that does not wait.
+//! One non-blocking try of a system call.
 
 #![forbid(unsafe_code)]
 

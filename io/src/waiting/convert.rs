@@ -1,4 +1,4 @@
-//! What the types of this crate have in common with std's.
+//! Traits that convert between the types of this crate and those of std.
 
 #![forbid(unsafe_code)]
 

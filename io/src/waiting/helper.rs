@@ -1,4 +1,4 @@
-//! Tasks of a scope that do a part of an operation.
+//! Helper tasks: each does one part of an operation, in a scope.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Waiting for descriptors, and for what is none: registration, the one loop, and what all types of this crate share.
+//! Waits for descriptors and for manual sources: registration, the loop of an operation, and shared parts of all types.
 
 #![forbid(unsafe_code)]
 

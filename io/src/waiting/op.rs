@@ -1,4 +1,4 @@
-//! The one loop of this crate: try the system call, sleep when it would block, try again.
+//! The loop of every operation: try the system call, sleep when it would block, try again.
 //!
 //! Where the wait happens depends on the caller:
 //!

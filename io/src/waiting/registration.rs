@@ -1,4 +1,4 @@
-//! The registrations of a descriptor, beside its source.
+//! The registrations of a descriptor with reactors.
 //!
 //! Registration is lazy: a descriptor that never waits costs no `epoll_ctl`. The first wait registers it with
 //! the reactor of the waiting worker, edge-triggered and for both directions, and the registration stays.

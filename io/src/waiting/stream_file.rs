@@ -1,4 +1,4 @@
-//! An open file of any kind, as tasks read and write it.
+//! `StreamFile`: an open file of any kind, read and written at its position.
 //!
 //! | file | a call | in a task |
 //! | --- | --- | --- |

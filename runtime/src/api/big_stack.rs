@@ -1,4 +1,4 @@
-//! Code that needs more stack than its task has.
+//! Runs code that needs more stack than its task has.
 //!
 //! The code runs as a coroutine on a stack of its own, which its task resumes. A suspension goes to
 //! the task, which then suspends to the worker. So the task as a whole sleeps, and its state stays.

@@ -1,4 +1,4 @@
-//! A growing set of tasks.
+//! `TaskGroup`: a growing set of tasks, joined in the order of their ends.
 //!
 //! The group keeps the handles of its members: of those that run by key, of those that have ended in
 //! the order of their ends. A hook in each task moves its handle at its end.

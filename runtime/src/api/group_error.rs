@@ -1,4 +1,4 @@
-//! What the joins of a group fail with.
+//! The errors of a group's joins.
 
 #![forbid(unsafe_code)]
 

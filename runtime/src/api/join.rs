@@ -1,4 +1,4 @@
-//! Two closures, possibly in parallel.
+//! `join`: runs two closures, possibly in parallel.
 
 #![forbid(unsafe_code)]
 

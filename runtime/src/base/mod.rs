@@ -1,4 +1,4 @@
-//! Floor 0: what knows nothing of tasks: system calls, atomics, the spin lock, aborts.
+//! Floor 0: parts without tasks: system calls, atomics, the spin lock, aborts.
 
 pub(crate) mod abort;
 pub(crate) mod clock;

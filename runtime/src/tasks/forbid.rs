@@ -1,4 +1,4 @@
-//! Code that must not suspend.
+//! Forbids suspensions in a piece of code.
 
 #![forbid(unsafe_code)]
 

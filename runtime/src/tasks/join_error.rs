@@ -1,4 +1,4 @@
-//! Why a task has no result.
+//! `JoinError`: why a task has no result.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Where the values of a task's [`TaskLocal`](crate::api::task_local::TaskLocal)s live, untyped.
+//! The untyped values of a task's [`TaskLocal`](crate::api::task_local::TaskLocal)s.
 //!
 //! ```text
 //!                begin            fill                end

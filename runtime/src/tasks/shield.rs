@@ -1,4 +1,4 @@
-//! Code that no cancellation from around it ends.
+//! Shields: code that no cancellation from outside ends.
 
 #![forbid(unsafe_code)]
 

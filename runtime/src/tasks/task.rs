@@ -1,4 +1,4 @@
-//! The handle of a task, and the task that runs here.
+//! `Task`: a handle of a task, and access to the running task.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};

@@ -1,4 +1,4 @@
-//! What can go wrong with a broadcast channel.
+//! The errors of broadcast channels.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! One of several operations that are waited for at once.
+//! The arm of a select: one of several operations that it waits for.
 
 #![forbid(unsafe_code)]
 

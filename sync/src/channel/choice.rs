@@ -1,4 +1,4 @@
-//! The wait for one of several arms.
+//! The wait of a select: blocks until one of several arms is ready.
 //!
 //! ```text
 //!          ┌────────────────────────────────────────────────────────────────────────┐

@@ -1,4 +1,4 @@
-//! The receiving side.
+//! `Receiver`: the receiving side of a channel.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The sending side.
+//! `Sender`: the sending side of a channel.
 
 #![forbid(unsafe_code)]
 

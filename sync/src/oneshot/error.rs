@@ -1,4 +1,4 @@
-//! What can go wrong with a oneshot channel.
+//! The errors of oneshot channels.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What can go wrong with a watch channel.
+//! The errors of watch channels.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The wait of a future for the queue of a receiver to which its socket is not connected.
+//! A future's wait for room in the queue of a Unix receiver that its socket is not connected to.
 
 #![forbid(unsafe_code)]
 

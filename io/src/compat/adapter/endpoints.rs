@@ -1,4 +1,4 @@
-//! What of ours can be polled, and by which calls.
+//! The types of this crate that an `Async` polls, and the calls that poll them.
 //!
 //! The public traits say what a type can do. Behind them each type names what it is made of, and
 //! that has the calls: sockets of every family are one thing here, and so are pipes. No call waits:

@@ -1,4 +1,4 @@
-//! The traits of futures-rs.
+//! `AsyncRead` and `AsyncWrite` of futures-rs, for an `Async`.
 
 use std::io::{self, IoSliceMut};
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! The traits of hyper 1.
+//! `Read` and `Write` of hyper 1, for an `Async`.
 
 use std::io;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! Listeners, polled.
+//! The accepts of an `Async` around a listener.
 
 #![forbid(unsafe_code)]
 

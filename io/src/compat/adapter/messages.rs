@@ -1,4 +1,4 @@
-//! Datagram sockets, polled.
+//! The sends and receives of an `Async` around a datagram socket.
 
 #![forbid(unsafe_code)]
 

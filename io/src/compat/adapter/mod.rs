@@ -1,4 +1,4 @@
-//! Our sockets and pipes, polled.
+//! `Async`: a socket or a pipe of this crate that futures poll.
 //!
 //! ```text
 //!   Async ── polled, site ──▶ Site {what is waited for}: one method for each operation, a system call that does not wait

@@ -1,4 +1,4 @@
-//! The traits of tokio.
+//! `AsyncRead` and `AsyncWrite` of tokio, for an `Async`.
 
 use std::io;
 use std::pin::Pin;

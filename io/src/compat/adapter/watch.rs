@@ -1,4 +1,4 @@
-//! The wait of a future for one direction of a descriptor: the place where its waker is kept.
+//! A future's wait for one direction of a descriptor, which keeps its waker.
 //!
 //! The reactor's edge takes the node out of the list, as it does a task's, and calls the waker: no
 //! task waits in between. The memory is had at the first wait, and used for all that follow.

@@ -1,4 +1,4 @@
-//! How a silent peer is asked whether it is still there.
+//! `Keepalive`: how a silent peer is probed.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The listener: std's methods, one by one.
+//! `TcpListener`, with the methods of [`std::net::TcpListener`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Several addresses, and the first that answers: RFC 8305, "Happy Eyeballs".
+//! Connects to the first of several addresses that answers: RFC 8305, "Happy Eyeballs".
 //!
 //! The families take turns, beginning with the one that the resolver put first. An attempt that has not been decided after
 //! [`HEAD_START`] goes on while the next begins; one that fails lets the next begin at once.

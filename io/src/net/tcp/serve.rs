@@ -1,4 +1,4 @@
-//! A listener for each worker.
+//! `TcpListener::serve_on_each_worker`: one port, with a listener on each worker.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! A socket before it listens or connects.
+//! `TcpSocket`: a socket that takes options before it listens or connects.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The stream: std's methods, one by one.
+//! `TcpStream`, with the methods of [`std::net::TcpStream`].
 
 #![forbid(unsafe_code)]
 

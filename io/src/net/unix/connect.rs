@@ -1,4 +1,4 @@
-//! How a connection to a listener on this machine is opened.
+//! Opens a connection to a Unix listener, and waits while its queue is full.
 //!
 //! There is no "under way" here: the connection stands in the listener's queue at once, unless that
 //! is full. Then a blocking `connect(2)` waits for room, and a call that does not wait is refused,

@@ -1,4 +1,4 @@
-//! Datagrams: std's methods, one by one; and the wait for a receiver whose queue is full.
+//! `UnixDatagram`, with std's methods, and the wait for room in a receiver's queue.
 
 #![forbid(unsafe_code)]
 

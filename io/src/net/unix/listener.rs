@@ -1,4 +1,4 @@
-//! The listener: std's methods, one by one.
+//! `UnixListener`, with the methods of [`std::os::unix::net::UnixListener`].
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Waits for room in the queue of a receiver without a connection to it.
+//! A descriptor that tells of room in the queue of an unconnected receiver.
 //!
 //! No event of the sender's socket tells when there is room again. A socket that is connected to
 //! the receiver hears of it, so one is made for the wait.

@@ -1,4 +1,4 @@
-//! The stream: std's methods, one by one.
+//! `UnixStream`, with the methods of [`std::os::unix::net::UnixStream`].
 
 #![forbid(unsafe_code)]
 
