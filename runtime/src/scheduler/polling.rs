@@ -7,7 +7,8 @@
 //! * No poll follows a batch of more than [`FEW`] events. Under load a sleep gathers events, and
 //!   polls would take them in smaller and more expensive portions.
 //! * A poll that finds nothing doubles the number of idle times without a poll, up to
-//!   [`MOST_SKIPS`]. A poll that finds work resets it.
+//!   [`MOST_SKIPS`]. So does a poll that a timer ends: the worker knew that time, and could have
+//!   slept. A poll that finds other work resets the number.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +45,7 @@ impl Polling {
         self.allowed && self.batch.get() <= FEW && self.skips.is_due()
     }
 
-    /// Notes whether a poll found work.
+    /// Notes whether a poll found work other than timers.
     pub(super) fn end(&self, found: bool) {
         self.skips.note(found);
     }

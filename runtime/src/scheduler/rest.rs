@@ -100,6 +100,8 @@ impl Worker {
     }
 
     /// Polls the driver for a short time, if polls helped lately. Returns true if work came.
+    ///
+    /// A timer ends the poll, but the poll has not helped then: a park would have ended in time, too.
     fn poll(&self) -> bool {
         if !self.polling.begin() {
             return false;
@@ -107,9 +109,10 @@ impl Worker {
         let mut begin = None;
         loop {
             self.poll_driver(Some(Duration::ZERO));
+            let came = self.has_work() || self.take_shared();
             let now = self.expire_due();
-            if self.has_work() || self.take_shared() {
-                self.polling.end(true);
+            if came || self.has_work() {
+                self.polling.end(came);
                 return true;
             }
             let now = now.unwrap_or_else(clock::now);

@@ -120,6 +120,16 @@ fn the_counters_of_a_worker_tell_what_it_has_done() {
 }
 
 #[test]
+fn a_worker_does_not_poll_until_a_timer_is_due() {
+    let _guard = hang_guard();
+    let runtime = runtime(1);
+    // Shorter than a poll.
+    runtime.run(|| (0..1000).for_each(|_| fibra::sleep(Duration::from_micros(10))));
+    let parks = sum(&runtime.handle(), "parks");
+    assert!(parks > 500, "{parks}");
+}
+
+#[test]
 fn wakes_from_afar_and_thefts_are_counted() {
     let _guard = hang_guard();
     let runtime = runtime(2);
