@@ -49,6 +49,12 @@ impl<T, B> Lock<T, B> {
         Lock { locked: AtomicBool::new(false), beside, value: UnsafeCell::new(value) }
     }
 
+    /// Returns the value beside the lock.
+    #[inline]
+    pub fn beside_lock(&self) -> &B {
+        &self.beside
+    }
+
     /// Locks, and spins while it is held. A caller must not hold it over a wait, a wake or user
     /// code.
     pub fn lock(&self) -> LockGuard<'_, T, B> {

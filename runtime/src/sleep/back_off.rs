@@ -34,21 +34,16 @@ pub enum Looks {
 
 /// Spins until `done`, for some microseconds. Returns true if it was done.
 ///
-/// Spins only where another worker or thread can help, and spins have helped: failures in a row
-/// double the number of waits of this thread that do not spin, and a success resets it. A wait for
-/// an event does not spin while another task is ready here. A wait for a lock does, since that task
-/// may want the lock, too.
+/// Spins only where another worker or thread can help, no task is ready here, and spins have
+/// helped: failures in a row double the number of waits of this thread that do not spin, and a
+/// success resets it.
 pub fn back_off_until(looks: Looks, done: impl FnMut() -> bool) -> bool {
-    is_worth_while(looks) && spin(looks, done)
+    is_worth_while() && spin(looks, done)
 }
 
 /// Returns true where [`back_off_until`] spins.
-pub(crate) fn is_worth_while(looks: Looks) -> bool {
-    let may_spin = current::with_worker(|worker| match looks {
-        Looks::Often => worker.may_spin(),
-        Looks::Seldom => worker.has_peers(),
-    });
-    may_spin.unwrap_or(true) && has_processors() && is_due()
+pub(crate) fn is_worth_while() -> bool {
+    current::with_worker(|worker| worker.may_spin()).unwrap_or(true) && has_processors() && is_due()
 }
 
 /// Spins until `done`. For a caller that has checked [`is_worth_while`].

@@ -91,6 +91,7 @@ pub(crate) mod lane;
 pub(crate) mod wait;
 pub(crate) mod waiters;
 
+use crate::base::primitive::AtomicU32;
 use crate::base::spin_lock::{Lock, LockGuard};
 use crate::sleep::queue::lane::{Lane, Served};
 use crate::sleep::queue::waiters::Waiters;
@@ -99,7 +100,7 @@ use crate::sleep::queue::waiters::Waiters;
 ///
 /// The docs of the module `sleep/queue.rs` show the life of a waiter and a primitive over the queue.
 pub struct WaitQueue<S, T, const LANES: usize = 1> {
-    inner: Lock<Inner<S, T, LANES>>,
+    inner: Lock<Inner<S, T, LANES>, AtomicU32>,
 }
 
 /// What the lock protects.
@@ -111,7 +112,15 @@ struct Inner<S, T, const LANES: usize> {
 impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     /// Makes a queue without waiters.
     pub const fn new(state: S) -> Self {
-        WaitQueue { inner: Lock::new(Inner { state, lanes: [const { Lane::new() }; LANES] }) }
+        WaitQueue {
+            inner: Lock::beside(AtomicU32::new(0), Inner { state, lanes: [const { Lane::new() }; LANES] }),
+        }
+    }
+
+    /// Returns a number beside the lock, for a primitive to use without it. The queue does not use it.
+    #[inline]
+    pub fn beside_lock(&self) -> &AtomicU32 {
+        self.inner.beside_lock()
     }
 
     /// Returns true while the lock is held.
@@ -139,7 +148,7 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
 
 /// A wait queue while its lock is held: for a handful of instructions, as by [`WaitQueue::with`].
 pub struct LockedQueue<'q, S, T, const LANES: usize> {
-    inner: LockGuard<'q, Inner<S, T, LANES>>,
+    inner: LockGuard<'q, Inner<S, T, LANES>, AtomicU32>,
 }
 
 impl<S, T, const LANES: usize> LockedQueue<'_, S, T, LANES> {

@@ -169,7 +169,7 @@ fn sleep_in(
     let word = &task.header().waiter.word;
     debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
     // Decided before the sleep is published: a task that does not spin is asleep at once.
-    let spins = may_spin && back_off::is_worth_while(Looks::Often);
+    let spins = may_spin && back_off::is_worth_while();
     task.set_record(how.record());
     let epoch = word.begin_in_task(heeded, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {

@@ -13,13 +13,18 @@ use std::time::Instant;
 use fibra_runtime::clock;
 
 use super::state::{Arrival, Attempt, Moved, Owner, Queue, Release, Word};
+use crate::primitive::Ordering;
 use crate::wait::{Admit, Home, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 /// A mutex as its word and its waiters, longest first.
 pub(crate) struct Core {
     word: Word,
+    /// The number beside its lock counts the unlocks since the last wake. It belongs to the owner.
     queue: WaitQueue<(), Waiter>,
 }
+
+/// How many unlocks at most pass over a woken waiter between two looks at its time.
+const PASSES_PER_LOOK: u32 = 64;
 
 static MUTEX: WaitDescription = WaitDescription::new("mutex")
     .owner_address(offset_of!(Core, word) as isize - offset_of!(Core, queue) as isize);
@@ -165,10 +170,22 @@ impl Core {
     /// Unlocks, and wakes a waiter as the policy says. By the owner.
     #[inline]
     pub(crate) fn release(&self, policy: &impl Policy) {
-        match self.word.release_past_queue() {
+        match self.word.release_past_queue(|| self.passes_over()) {
             Release::Free => {}
             Release::AskQueue => self.release_to_queue(policy),
         }
+    }
+
+    /// Counts an unlock while a woken waiter is on its way. Returns true if it does without a look into the queue. By the owner.
+    ///
+    /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
+    /// on, and every 64th.
+    #[inline]
+    fn passes_over(&self) -> bool {
+        let passes = self.queue.beside_lock();
+        let count = passes.load(Ordering::Relaxed).wrapping_add(1);
+        passes.store(count, Ordering::Relaxed);
+        !count.is_power_of_two() && !count.is_multiple_of(PASSES_PER_LOOK)
     }
 
     /// Unlocks with regard to the longest waiter. By the owner.
@@ -195,6 +212,7 @@ impl Core {
                     next.into_iter().for_each(|first| self.note_first(first));
                 }
                 (Some((_, home)), HandOff::Wake) => {
+                    self.queue.beside_lock().store(0, Ordering::Relaxed);
                     self.word.release_and_wake(queue);
                     if let Some(next) = next.filter(|next| !next.is_bypassed()) {
                         // A waiter of the same worker does not come before the woken one. So it needs no clock yet.

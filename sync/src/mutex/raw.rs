@@ -81,7 +81,7 @@ impl RawMutex {
 
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
     fn release_fair(&self) {
-        self.core.release(&Fair);
+        self.core.release_to_queue(&Fair);
     }
 
     fn has_waiters(&self) -> bool {

@@ -18,7 +18,7 @@
 //! | transition | by | under the lock of the queue |
 //! | --- | --- | --- |
 //! | `take_free`, `take` | any arrival that finds the mutex free | no |
-//! | `release_past_queue` | the owner, if the queue is empty | no |
+//! | `release_past_queue` | the owner, if the queue is empty or a woken waiter is on its way | no |
 //! | `release`, `release_and_wake`, `hand_over` | the owner | yes |
 //! | `take_or_queue` | an arrival that is about to enter the queue | yes |
 //! | `arrive_late` | a woken waiter that takes no more than one look | yes |
@@ -32,9 +32,9 @@
 //! While the mutex is free and the queue is not empty, WOKEN is set, and a woken waiter is on its way. That waiter takes
 //! the mutex or finds an owner. In both cases it clears WOKEN in the same step, so the owner's unlock wakes the next.
 //!
-//! WOKEN keeps an owner that locks again and again from waking the whole queue, one by one, for nothing. If the woken
-//! waiter does not come in time, an unlock wakes the next one as well. Then two are on their way and the first arrival
-//! clears the flag. That costs one more wake, and forgets no waiter.
+//! WOKEN keeps an owner that locks again and again from waking the whole queue, one by one, for nothing. Most of its
+//! unlocks pass the queue over. Some look whether the woken waiter is overdue, and wake the next one as well. Then two are
+//! on their way and the first arrival clears the flag. That costs one more wake, and forgets no waiter.
 //!
 //! The address is only compared. The task or thread at that address may have ended with a leaked guard.
 
@@ -191,10 +191,11 @@ impl Word {
         seen
     }
 
-    /// Takes the mutex if it is free and has no waiters. One locked instruction.
+    /// Takes the mutex if it is free, in one try. One locked instruction.
     #[inline]
     pub(crate) fn take_free(&self, me: Owner) -> bool {
-        self.exchange(Snapshot(ptr::null_mut()), Snapshot(me.as_ptr()), TAKE).is_ok()
+        let seen = self.look();
+        seen.owner().is_none() && self.exchange(seen, seen.with_owner(me.as_ptr()), TAKE).is_ok()
     }
 
     /// Takes the mutex if it is free.
@@ -240,12 +241,14 @@ impl Word {
         }
     }
 
-    /// Frees the mutex if the queue is empty. By the owner. One locked instruction.
+    /// Frees the mutex without a look into the queue. By the owner. One locked instruction.
+    ///
+    /// That is so if the queue is empty. It is also so if a woken waiter is on its way and `passes_over` returns true.
     #[inline]
-    pub(crate) fn release_past_queue(&self) -> Release {
+    pub(crate) fn release_past_queue(&self, passes_over: impl Fn() -> bool) -> Release {
         let mut seen = self.look();
         loop {
-            if seen.has_waiters() {
+            if seen.has_waiters() && !(seen.has_woken() && passes_over()) {
                 return Release::AskQueue;
             }
             match self.exchange(seen, seen.with_owner(ptr::null_mut()), FREE) {

@@ -166,14 +166,15 @@ fn an_unlock_is_seen_by_an_arrival() {
     });
 }
 
-/// Finds: a woken waiter that loses the race to an arrival and is forgotten, or a flag that outlives it.
+/// Finds: a woken waiter that loses the race to an arrival and is forgotten, or a flag that outlives it. The third unlock
+/// after the wake passes the queue over.
 #[test]
 fn a_bypassed_waiter_is_woken_again() {
     check_bounded(3, || {
         let model = Model::held();
         let waiter = model.pass_beside(2, false, Unlock::Wake);
         model.release(Unlock::Wake);
-        for _ in 0..2 {
+        for _ in 0..3 {
             if model.take(1, Arrival::New) {
                 model.release(Unlock::Wake);
             }
