@@ -39,8 +39,8 @@ pub(crate) struct Counters {
     pub(crate) picks: Counter,
     /// Looks for the next task that found none.
     pub(crate) rests: Counter,
-    /// Tasks taken out of the stealable queue and from those placed here. A thief tells by it
-    /// whether the tasks that it saw there have waited.
+    /// Tasks taken to be run out of the stealable queue and from those placed here. A thief tells by
+    /// it whether the tasks that it saw there have waited.
     pub(crate) taken: Counter,
     /// Batches of tasks stolen from other workers.
     pub(crate) thefts: Counter,

@@ -28,7 +28,7 @@ impl Worker {
     /// Returns false if it does not run here now.
     #[inline(never)]
     pub(crate) fn start(&self, task: TaskRef) -> bool {
-        if self.drops_taken_back(task) || self.place_elsewhere(task) {
+        if self.place_elsewhere(task) {
             return false;
         }
         match self.take_stack(task) {
@@ -57,7 +57,7 @@ impl Worker {
     }
 
     /// Drops a task that its owner has taken back; returns false for other tasks.
-    fn drops_taken_back(&self, task: TaskRef) -> bool {
+    pub(crate) fn drops_taken_back(&self, task: TaskRef) -> bool {
         let is_taken_back = is_taken_back(task);
         if is_taken_back {
             self.ended(task);

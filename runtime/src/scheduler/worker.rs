@@ -371,10 +371,17 @@ impl Worker {
     }
 
     /// Takes from the stealable queue, and counts it for thieves.
+    ///
+    /// Drops tasks that were taken back, without a count: a loop that takes its helper back and
+    /// forks it anew leaves its work to thieves.
     pub(super) fn pop_stealable(&self) -> Option<TaskRef> {
-        let task = self.stealable.pop()?;
-        self.block.counters.taken.add(1);
-        Some(task)
+        loop {
+            let task = self.stealable.pop()?;
+            if !self.drops_taken_back(task) {
+                self.block.counters.taken.add(1);
+                return Some(task);
+            }
+        }
     }
 
     /// Takes a task that another worker placed here, and counts it for thieves.

@@ -130,6 +130,20 @@ fn a_worker_does_not_poll_until_a_timer_is_due() {
 }
 
 #[test]
+fn tasks_that_are_taken_back_do_not_count_as_taken() {
+    let _guard = hang_guard();
+    let runtime = runtime(1);
+    let handle = runtime.handle();
+    runtime.run(|| {
+        let (spawned, taken) = (sum(&handle, "spawned"), sum(&handle, "taken"));
+        // Each slice of the loop takes its helper back.
+        fibra::parallel_for(0..100, |_| std::thread::sleep(Duration::from_micros(100)));
+        assert!(sum(&handle, "spawned") > spawned + 5);
+        assert_eq!(sum(&handle, "taken"), taken);
+    });
+}
+
+#[test]
 fn wakes_from_afar_and_thefts_are_counted() {
     let _guard = hang_guard();
     let runtime = runtime(2);
