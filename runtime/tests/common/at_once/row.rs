@@ -69,7 +69,7 @@ impl<T, H> Row<T, H> {
             is_timed: true,
             is_for_tasks: false,
             lasts: 10,
-            rounds: 850,
+            rounds: 400,
         }
     }
 
