@@ -24,14 +24,17 @@ use silent::Silent;
 /// Races that are won, lost and left.
 fn races(silent: SocketAddr) {
     let (listener, address) = listener();
-    for _ in 0..3 {
-        drop(TcpStream::connect(&[silent, silent, address][..]).unwrap());
-        listener.accept().unwrap();
-    }
-    for millis in [1, 10, 100, 260, 300] {
-        let race = || TcpStream::connect(&[silent; 3][..]).map(drop);
-        assert!(timeout(Duration::from_millis(millis), race).is_err());
-    }
+    // At once, for each of them waits.
+    scope(|tasks| {
+        for _ in 0..3 {
+            tasks.spawn(|| drop(TcpStream::connect(&[silent, silent, address][..]).unwrap()));
+        }
+        for millis in [1, 10, 100, 260, 300] {
+            let race = move || TcpStream::connect(&[silent; 3][..]).map(drop);
+            tasks.spawn(move || assert!(timeout(Duration::from_millis(millis), race).is_err()));
+        }
+        (0..3).for_each(|_| drop(listener.accept().unwrap()));
+    });
     assert!(TcpStream::connect(&[refused(), refused()][..]).is_err());
 }
 
