@@ -10,7 +10,7 @@ export RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR="${CAR
 # stacks, where the guards are. Leaks are not searched: the sanitizer does not read the stacks of sleeping tasks.
 export ASAN_OPTIONS="handle_segv=0:handle_sigbus=0:use_sigaltstack=0:detect_stack_use_after_return=0:detect_leaks=0"
 # The sanitizer finds an error in the first round or in none. Races over many rounds are left to builds without it.
-export FIBRA_TESTS_SLOWER_BY=10
+export FIBRA_TESTS_SLOWER_BY=5
 # Skipped: tests that measure the depth of a stack, which the larger frames of the sanitizer overflow, and one with terabytes
 # of stacks, since the sanitizer marks every page.
 run() { cargo test --features sanitizer --target "$(rustc --print host-tuple)" --lib --tests "$@"; }

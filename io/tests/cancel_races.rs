@@ -72,7 +72,7 @@ fn a_byte_that_is_read() {
             is_empty(reader);
         },
     );
-    play(Row { company: Some(read_in_the_end), lasts: 40, rounds: 1000, ..row });
+    play(Row { company: Some(read_in_the_end), lasts: 40, rounds: 500, ..row });
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_byte_that_is_peeked_at() {
             true
         }),
         lasts: 40,
-        rounds: 1000,
+        rounds: 500,
         ..row.serving_all()
     });
 }
@@ -116,7 +116,7 @@ fn the_end_of_a_stream() {
             reset(reader);
         },
     );
-    play(Row { both_win: false, rounds: 300, ..row.once_for_all().alone() });
+    play(Row { both_win: false, rounds: 150, ..row.once_for_all().alone() });
 }
 
 /// A writer with a full buffer. What it does is that of any stream; this kind has a small buffer
@@ -179,7 +179,7 @@ fn room_for_a_write() {
             true
         }),
         lasts: 40,
-        rounds: 1000,
+        rounds: 500,
         ..row.serving_all()
     });
 }
@@ -229,7 +229,7 @@ fn a_connection_that_is_accepted() {
             server.clients.lock().unwrap().clear();
         },
     );
-    play(Row { is_timed: false, lasts: 40, rounds: 1700, ..row });
+    play(Row { is_timed: false, lasts: 40, rounds: 800, ..row });
 }
 
 /// A listener that lets clients connect.
@@ -263,5 +263,5 @@ fn the_establishment_of_a_connection() {
         |_, ()| (),
         |(listener, _), _| while listener.accept().is_ok() {},
     );
-    play(Row { both_win: false, lasts: 40, rounds: 800, ..row.serving_all().alone() });
+    play(Row { both_win: false, lasts: 40, rounds: 400, ..row.serving_all().alone() });
 }

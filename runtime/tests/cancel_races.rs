@@ -293,5 +293,5 @@ fn the_end_of_code_that_blocks() {
         |_, ()| (),
         |ran, left| assert_eq!(ran.swap(0, Ordering::SeqCst), 1 - left, "it runs to its end, or not at all"),
     );
-    play(Row { is_timed: false, both_win: false, rounds: 2000, ..row.alone() });
+    play(Row { is_timed: false, both_win: false, rounds: 1000, ..row.alone() });
 }

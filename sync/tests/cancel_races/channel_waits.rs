@@ -152,7 +152,7 @@ fn the_end_of_the_last_sender() {
             |(sender, _), ()| sender.go(),
             |(_, receiver), _| assert!(receiver.recv().is_err()),
         );
-        play(Row { rounds: 600, ..row.once_for_all() });
+        play(Row { rounds: 300, ..row.once_for_all() });
     }
 }
 

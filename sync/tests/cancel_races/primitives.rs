@@ -363,7 +363,7 @@ fn the_other_party_of_a_barrier() {
         },
     );
     // Each of the notifier's waits ends with a tick of the clock.
-    play(Row { rounds: 800, ..row.alone() });
+    play(Row { rounds: 400, ..row.alone() });
 }
 
 #[test]
