@@ -179,7 +179,7 @@ impl Core {
     /// Counts an unlock while a woken waiter is on its way. Returns true if it does without a look into the queue. By the owner.
     ///
     /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
-    /// on, and every 64th.
+    /// on, and every 64th. The count begins with the third where a woken waiter and the next one are of one worker.
     #[inline]
     fn passes_over(&self) -> bool {
         let passes = self.queue.beside_lock();
@@ -212,12 +212,12 @@ impl Core {
                     next.into_iter().for_each(|first| self.note_first(first));
                 }
                 (Some((_, home)), HandOff::Wake) => {
-                    self.queue.beside_lock().store(0, Ordering::Relaxed);
+                    // A waiter of the same worker does not come before the woken one. So its time needs no clock yet.
+                    let is_here = home.is_some() && next.is_some_and(|next| next.home == home);
+                    self.queue.beside_lock().store(if is_here { 2 } else { 0 }, Ordering::Relaxed);
                     self.word.release_and_wake(queue);
                     if let Some(next) = next.filter(|next| !next.is_bypassed()) {
-                        // A waiter of the same worker does not come before the woken one. So it needs no clock yet.
-                        let is_elsewhere = home.is_none() || next.home != home;
-                        next.since.set(is_elsewhere.then(clock::now));
+                        next.since.set((!is_here).then(clock::now));
                     }
                 }
             }
