@@ -106,13 +106,13 @@ impl Worker {
         if !self.polling.begin() {
             return false;
         }
-        let mut begin = None;
+        let fired = || self.block.counters.timers.get();
+        let (fired_before, mut begin) = (fired(), None);
         loop {
             self.poll_driver(Some(Duration::ZERO));
-            let came = self.has_work() || self.take_shared();
             let now = self.expire_due();
-            if came || self.has_work() {
-                self.polling.end(came);
+            if self.has_work() || self.take_shared() {
+                self.polling.end(fired() == fired_before);
                 return true;
             }
             let now = now.unwrap_or_else(clock::now);
