@@ -27,7 +27,7 @@ use fibra_runtime::time;
 use crate::budget;
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::{
-    self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
+    self, Admit, ArmPolicy, Left, Looks, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
 };
 
 static AUTO_RESET: WaitDescription = WaitDescription::new("auto-reset event");
@@ -179,10 +179,11 @@ impl AutoResetEvent {
     #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        if self.try_wait() {
+        // A spin before the waiter is in the queue: a set then writes the event alone.
+        if self.try_wait() || wait::back_off_until(Looks::Often, || self.try_wait()) {
             return true;
         }
-        let until = Until::unwind(deadline()).spinning().described(&AUTO_RESET);
+        let until = Until::unwind(deadline()).described(&AUTO_RESET);
         let (outcome, _) = self.queue.wait(
             0,
             0,
