@@ -138,8 +138,10 @@ impl Snapshot {
         self.0.addr() & WOKEN != 0
     }
 
+    /// With another owner, whose address leaves room for the flags.
     fn with_owner(self, owner: *mut ()) -> Self {
-        Snapshot(owner.map_addr(|address| address | self.0.addr() & FLAGS))
+        debug_assert!(owner.addr() & FLAGS == 0, "waiters are aligned");
+        Snapshot(owner.wrapping_byte_add(self.0.addr() & FLAGS))
     }
 
     fn with(self, flags: usize) -> Self {
