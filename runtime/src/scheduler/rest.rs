@@ -106,18 +106,19 @@ impl Worker {
         if !self.polling.begin() {
             return false;
         }
-        let fired = || self.block.counters.timers.get();
-        let (fired_before, mut begin) = (fired(), None);
+        let found = || (self.block.counters.timers.get(), self.block.counters.events.get());
+        let ((timers, events), mut begin) = (found(), None);
         loop {
             self.poll_driver(Some(Duration::ZERO));
             let now = self.expire_due();
             if self.has_work() || self.take_shared() {
-                self.polling.end(fired() == fired_before);
+                let found = found();
+                self.polling.end(found.0 == timers, found.1 - events);
                 return true;
             }
             let now = now.unwrap_or_else(clock::now);
             if now - *begin.get_or_insert(now) >= polling::LONGEST {
-                self.polling.end(false);
+                self.polling.end(false, 0);
                 return false;
             }
         }
@@ -138,7 +139,9 @@ impl Worker {
         let came = if self.block.begin_park() {
             let came = self.sees_work(sight);
             self.block.counters.parks.add(u64::from(!came));
+            let before = self.block.counters.events.get();
             self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
+            self.polling.note_batch(self.block.counters.events.get() - before);
             came
         } else {
             true

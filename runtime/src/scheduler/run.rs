@@ -233,7 +233,6 @@ impl Worker {
         }
         self.block.counters.polls.add(1);
         self.block.counters.events.add(ready.len() as u64);
-        self.polling.note_batch(ready.len());
         self.wake_batch(ready.drain());
     }
 
