@@ -87,6 +87,3 @@ pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 
 /// Guards a part of the value of a [`Mutex`].
 pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
-
-/// Guards a [`Mutex`] that it owns by an `Arc`.
-pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::budget;
-use crate::rwlock::{RwLock, RwLockReadGuard};
+use crate::rwlock::{RwLock, RwLockReadGuard, admits_readers};
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
@@ -579,7 +579,7 @@ impl<T> Receiver<T> {
         let first = *seen;
         loop {
             let Some(value) = shared.value.try_read() else {
-                shared.versions.wait_unlocked_async(|| shared.value.admits_readers()).await;
+                shared.versions.wait_unlocked_async(|| admits_readers(&shared.value)).await;
                 continue;
             };
             if let Some(value) = shared.see(value, seen, &mut wanted) {

@@ -107,12 +107,12 @@ impl RawRwLock {
         &self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Option<GuardNoSend> {
-        (self.try_read_recursive() || self.lock_slow(Claim::Read, deadline())).then(GuardNoSend::new)
+        (self.state.try_read_recursive() || self.lock_slow(Claim::Read, deadline())).then(GuardNoSend::new)
     }
 
     #[inline]
-    pub(super) fn try_read_recursive(&self) -> bool {
-        self.state.try_read_recursive()
+    pub(super) fn try_read_recursive(&self) -> Option<GuardNoSend> {
+        self.state.try_read_recursive().then(GuardNoSend::new)
     }
 
     #[inline]

@@ -174,7 +174,7 @@ fn a_mutex_may_hold_another() {
 fn a_guard_may_own_the_mutex() {
     everywhere(|| {
         let mutex = Arc::new(Mutex::new(1));
-        let mut guard: ArcMutexGuard<i32> = mutex.lock_arc();
+        let mut guard: ArcMutexGuard<RawMutex, i32> = mutex.lock_arc();
         assert!(mutex.try_lock_arc().is_none());
         assert!(mutex.try_lock_arc_for(Duration::from_millis(1)).is_none());
         *guard += 1;
