@@ -12,17 +12,18 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use fibra_runtime::time;
-
 use lock_api::GuardNoSend;
+
+use crate::budget;
+use crate::wait;
 
 pub use raw::RawRwLock;
 
 /// Protects a value that many may read at once, or one may write.
 ///
 /// Works between tasks, between plain threads, and between the two. A waiting task suspends and
-/// leaves its thread to others. Locking is no cancellation point, and locking a free lock never
-/// yields: a loop that polls the value keeps its worker from all other tasks. Wait for an event there.
+/// leaves its thread to others. Each attempt to lock and each look counts against the [operation
+/// budget](crate#the-operation-budget), whether the lock is free or not.
 ///
 /// Beside plain readers and writers there is one *upgradable* reader at a time: it reads beside the
 /// others, and can become the writer without another write in between.
@@ -210,23 +211,27 @@ impl<T: ?Sized> RwLockExt for RwLock<T> {
     #[inline]
     #[track_caller]
     fn read_recursive(&self) -> RwLockReadGuard<'_, T> {
+        wait::charge();
         guard_read(self, |raw| raw.read_recursive_to(|| None)).expect("without a deadline it is never late")
     }
 
     #[inline]
     fn try_read_recursive(&self) -> Option<RwLockReadGuard<'_, T>> {
+        wait::charge();
         guard_read(self, RawRwLock::try_read_recursive)
     }
 
     #[inline]
     #[track_caller]
     fn try_read_recursive_for(&self, timeout: Duration) -> Option<RwLockReadGuard<'_, T>> {
-        guard_read(self, |raw| raw.read_recursive_to(|| time::deadline(timeout)))
+        let deadline = budget::charge_within(timeout);
+        guard_read(self, |raw| raw.read_recursive_to(deadline))
     }
 
     #[inline]
     #[track_caller]
     fn try_read_recursive_until(&self, deadline: Instant) -> Option<RwLockReadGuard<'_, T>> {
+        wait::charge();
         guard_read(self, |raw| raw.read_recursive_to(|| Some(deadline)))
     }
 }
@@ -242,6 +247,11 @@ fn guard_read<T: ?Sized>(
     let guard = lock_read(unsafe { lock.raw() })?;
     // SAFETY: it has locked for reading, for this guard.
     Some(unsafe { lock.make_read_guard_unchecked(guard) })
+}
+
+/// Locks for reading if that needs no wait, inside the poll of a future, where the task must not yield.
+pub(crate) fn try_read_in_poll<T: ?Sized>(lock: &RwLock<T>) -> Option<RwLockReadGuard<'_, T>> {
+    guard_read(lock, RawRwLock::try_read)
 }
 
 /// Returns true if `try_read` would lock at this moment.
