@@ -20,6 +20,15 @@ pub(crate) async fn charge() {
     .await;
 }
 
+/// Counts a look that found nothing yet. Returns false.
+///
+/// So a loop over the look lets other tasks run, and a look that finds something costs no more.
+#[cold]
+pub(crate) fn missed() -> bool {
+    wait::charge();
+    false
+}
+
 /// Counts an operation that may take `timeout`. The result tells its deadline.
 ///
 /// A caller that yields does so within its time. No other caller reads a clock before it waits.

@@ -94,7 +94,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
-        if self.is_completed() {
+        if self.raw.is_complete() {
             return;
         }
         self.call(ONCE, false, |_| {
@@ -123,7 +123,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
-        if self.is_completed() {
+        if self.raw.is_complete() {
             return;
         }
         self.call(ONCE, true, |state| {
@@ -137,7 +137,7 @@ impl Once {
     /// What it wrote is then visible.
     #[inline]
     pub fn is_completed(&self) -> bool {
-        self.raw.is_complete()
+        self.raw.is_complete() || budget::missed()
     }
 
     /// Waits until an initializer has run to its end.
@@ -241,7 +241,7 @@ impl Once {
 
     /// Waits for a completion as a future.
     pub(crate) async fn await_completion_async(&self, name: Name) {
-        if self.is_completed() {
+        if self.raw.is_complete() {
             return budget::charge().await;
         }
         let mut completion = pin!(self.raw.wait_complete_async());
@@ -267,7 +267,7 @@ impl Once {
         let is_over = |phase| phase == Phase::Complete || (phase == Phase::Poisoned && !force);
         while !self.has_ended(name, force) {
             if let Outcome::TimedOut = self.raw.wait(ends, Until::unwind(deadline), is_over) {
-                return self.is_completed();
+                return self.raw.is_complete();
             }
         }
         true
@@ -325,7 +325,7 @@ impl RefUnwindSafe for Once {}
 
 impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("completed", &self.is_completed()).finish_non_exhaustive()
+        f.debug_struct("Once").field("completed", &self.raw.is_complete()).finish_non_exhaustive()
     }
 }
 

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::once::{End, Name, Once};
 
 const NAME: Name = Name("OnceCell");
@@ -54,7 +55,11 @@ impl<T> OnceCell<T> {
     /// Returns the value if the cell is full. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        self.value.get()
+        let value = self.value.get();
+        if value.is_none() {
+            budget::missed();
+        }
+        value
     }
 
     /// Returns the value for changes, if the cell is full.
@@ -224,7 +229,7 @@ impl<T> OnceCell<T> {
     #[inline]
     #[track_caller]
     pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-        if let Some(value) = self.get() {
+        if let Some(value) = self.value.get() {
             return Ok(value);
         }
         self.fill(f)?;
