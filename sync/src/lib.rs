@@ -40,10 +40,16 @@ pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};
 pub use countdown_event::CountdownEvent;
 pub use lazy_lock::LazyLock;
 pub use manual_reset_event::ManualResetEvent;
-pub use mutex::{MappedMutexGuard, Mutex, MutexGuard, RawMutex};
+pub use mutex::{
+    FairMutex, FairMutexGuard, MappedFairMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawFairMutex,
+    RawMutex,
+};
 pub use once::{Once, OnceState};
-pub use once_cell::OnceCell;
-pub use reentrant_mutex::{MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard, ThreadAndTaskId};
+pub use once_cell::{OnceCell, OnceLock};
+pub use reentrant_mutex::{
+    MappedReentrantMutexGuard, ReentrantLock, ReentrantLockGuard, ReentrantMutex, ReentrantMutexGuard,
+    ThreadAndTaskId,
+};
 pub use rwlock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockExt, RwLockReadGuard,
     RwLockUpgradableReadGuard, RwLockWriteGuard,

@@ -6,7 +6,6 @@ use std::convert::Infallible;
 use std::fmt;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -43,13 +42,16 @@ const NAME: Name = Name("OnceCell");
 pub struct OnceCell<T> {
     once: Once,
     /// Written by the run that completes `once`: no caller waits for another in it.
-    value: OnceLock<T>,
+    value: std::sync::OnceLock<T>,
 }
+
+/// Names [`OnceCell`] as std does.
+pub type OnceLock<T> = OnceCell<T>;
 
 impl<T> OnceCell<T> {
     /// Creates an empty cell.
     pub const fn new() -> Self {
-        OnceCell { once: Once::new(), value: OnceLock::new() }
+        OnceCell { once: Once::new(), value: std::sync::OnceLock::new() }
     }
 
     /// Returns the value if the cell is full. Does not wait.
@@ -279,7 +281,7 @@ impl<T> Default for OnceCell<T> {
 impl<T> From<T> for OnceCell<T> {
     /// Creates a full cell.
     fn from(value: T) -> Self {
-        OnceCell { once: Once::completed(), value: OnceLock::from(value) }
+        OnceCell { once: Once::completed(), value: std::sync::OnceLock::from(value) }
     }
 }
 

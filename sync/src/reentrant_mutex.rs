@@ -42,6 +42,12 @@ pub use crate::mutex::ThreadAndTaskId;
 /// ```
 pub type ReentrantMutex<T> = lock_api::ReentrantMutex<RawMutex, ThreadAndTaskId, T>;
 
+/// Names [`ReentrantMutex`] as std does.
+pub type ReentrantLock<T> = ReentrantMutex<T>;
+
+/// Names [`ReentrantMutexGuard`] as std does.
+pub type ReentrantLockGuard<'a, T> = ReentrantMutexGuard<'a, T>;
+
 /// Gives up one lock of a [`ReentrantMutex`] when dropped.
 ///
 /// # Examples

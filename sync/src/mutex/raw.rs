@@ -80,7 +80,7 @@ impl RawMutex {
     }
 
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
-    fn release_fair(&self) {
+    pub(super) fn release_fair(&self) {
         self.core.release_to_queue(&Fair);
     }
 

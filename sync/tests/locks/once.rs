@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{beside, everywhere, give_way, in_tasks, pause, until};
-use fibra_sync::Once;
+use fibra_sync::{Once, OnceState};
 
 fn panics(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("a panic");
@@ -92,6 +92,21 @@ fn a_panic_poisons_all_but_the_forced_call() {
         assert!(told);
         once.call_once(|| unreachable!());
         once.wait();
+    });
+}
+
+#[test]
+fn its_state_is_told_at_each_step() {
+    everywhere(|| {
+        let once = Once::new();
+        assert_eq!(once.state(), OnceState::New);
+        let fails = || once.call_once(|| std::panic::resume_unwind(Box::new(())));
+        assert!(catch_unwind(AssertUnwindSafe(fails)).is_err());
+        assert_eq!(once.state(), OnceState::Poisoned);
+        once.call_once_force(|before| {
+            assert_eq!((*before, once.state()), (OnceState::Poisoned, OnceState::InProgress));
+        });
+        assert!(once.state().is_completed() && !once.state().is_poisoned());
     });
 }
 

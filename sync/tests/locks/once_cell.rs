@@ -25,6 +25,13 @@ fn it_is_filled_once() {
 }
 
 #[test]
+fn it_has_the_name_of_std_too() {
+    static CELL: fibra_sync::OnceLock<i32> = fibra_sync::OnceLock::new();
+    let cell: &OnceCell<i32> = &CELL;
+    assert_eq!((cell.set(1), CELL.get()), (Ok(()), Some(&1)));
+}
+
+#[test]
 fn set_and_try_insert_fill_it() {
     let cell = OnceCell::new();
     assert_eq!(cell.set(1), Ok(()));

@@ -411,3 +411,11 @@ fn it_says_what_it_holds() {
         assert_eq!(format!("{mutex:?}"), "ReentrantMutex { data: 7 }");
     });
 }
+
+#[test]
+fn it_has_the_name_of_std_too() {
+    static LOCK: fibra_sync::ReentrantLock<i32> = fibra_sync::ReentrantLock::new(1);
+    let outer: fibra_sync::ReentrantLockGuard<'_, i32> = LOCK.lock();
+    let inner: ReentrantMutexGuard<'_, i32> = LOCK.lock();
+    assert_eq!(*outer + *inner, 2);
+}

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use crate::common::{guarded, runtime};
 use fibra_runtime::{spawn_local, yield_now};
 use fibra_sync::{
-    AutoResetEvent, CountdownEvent, LazyLock, ManualResetEvent, Mutex, Once, OnceCell, ReentrantMutex,
-    RwLock, RwLockExt, Semaphore, WaitGroup,
+    AutoResetEvent, CountdownEvent, FairMutex, LazyLock, ManualResetEvent, Mutex, Once, OnceCell, OnceState,
+    ReentrantMutex, RwLock, RwLockExt, Semaphore, WaitGroup,
 };
 
 /// Spins on a look, on one worker, beside the task that changes what is looked at.
@@ -57,6 +57,7 @@ macro_rules! looks {
 looks! {
     mutex_try_lock: Mutex::new(()), |lock| hold(lock.lock()), lock.try_lock().is_some();
     mutex_try_lock_arc: Mutex::new(()), |lock| hold(lock.lock()), lock.try_lock_arc().is_some();
+    fair_mutex_try_lock: FairMutex::new(()), |lock| hold(lock.lock()), lock.try_lock().is_some();
     mutex_is_locked: Mutex::new(()), |lock| hold(lock.lock()), !lock.is_locked();
     reentrant_mutex_try_lock: ReentrantMutex::new(()), |lock| hold(lock.lock()), lock.try_lock().is_some();
     reentrant_mutex_is_locked: ReentrantMutex::new(()), |lock| hold(lock.lock()), !lock.is_locked();
@@ -79,6 +80,7 @@ looks! {
     countdown_event_is_set: CountdownEvent::new(1), |event| later(|| event.signal()), event.is_set();
     countdown_event_count: CountdownEvent::new(1), |event| later(|| event.signal()), event.count() == 0;
     once_is_completed: Once::new(), |once| later(|| once.call_once(|| ())), once.is_completed();
+    once_state: Once::new(), |once| later(|| once.call_once(|| ())), once.state() == OnceState::Done;
     once_cell_get: OnceCell::new(), |cell| later(|| cell.set(1)), cell.get().is_some();
     lazy_lock_get: LazyLock::new(|| 1), |lazy| later(|| **lazy), LazyLock::get(lazy).is_some();
 }
