@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fibra::JoinHandle;
-use fibra::sync::RwLock;
+use fibra::sync::{RwLock, RwLockExt};
 
 const READERS: usize = 20;
 

@@ -87,6 +87,11 @@ impl AutoResetEvent {
     ///
     /// Another caller may use it before this returns.
     pub fn is_set(&self) -> bool {
+        wait::charge();
+        self.has_set()
+    }
+
+    fn has_set(&self) -> bool {
         self.word() & SET != 0
     }
 
@@ -108,7 +113,12 @@ impl AutoResetEvent {
 
     /// Uses the set if there is one, without a wait. Returns true if it did.
     pub fn try_wait(&self) -> bool {
-        self.is_set() && self.queue.with(|(), _| self.take())
+        wait::charge();
+        self.take_set()
+    }
+
+    fn take_set(&self) -> bool {
+        self.has_set() && self.queue.with(|(), _| self.take())
     }
 
     /// Waits for a set of its own.
@@ -164,7 +174,7 @@ impl AutoResetEvent {
     /// to the next waiter.
     pub async fn wait_async(&self) {
         budget::charge().await;
-        if !self.try_wait() {
+        if !self.take_set() {
             self.queue
                 .wait_async(
                     0,
@@ -180,7 +190,7 @@ impl AutoResetEvent {
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
         // A spin before the waiter is in the queue: a set then writes the event alone.
-        if self.try_wait() || wait::back_off_until(Looks::Often, || self.try_wait()) {
+        if self.take_set() || wait::back_off_until(Looks::Often, || self.take_set()) {
             return true;
         }
         let until = Until::unwind(deadline()).described(&AUTO_RESET);
@@ -246,7 +256,7 @@ impl AutoResetEvent {
 
 impl ArmPolicy<(), Age, 1> for AutoResetEvent {
     fn is_ready(&self, (): &(), _: &Age, _waiters: &Waiters<'_, Age, 1>) -> bool {
-        self.is_set()
+        self.has_set()
     }
 }
 
@@ -256,6 +266,6 @@ impl RefUnwindSafe for AutoResetEvent {}
 
 impl fmt::Debug for AutoResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AutoResetEvent").field("set", &self.is_set()).finish_non_exhaustive()
+        f.debug_struct("AutoResetEvent").field("set", &self.has_set()).finish_non_exhaustive()
     }
 }

@@ -4,6 +4,9 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use fibra_runtime::time;
 
 use crate::wait;
 
@@ -15,6 +18,28 @@ pub(crate) async fn charge() {
         false => Poll::Ready(()),
     })
     .await;
+}
+
+/// Counts a look that found nothing yet. Returns false.
+///
+/// So a loop over the look lets other tasks run, and a look that finds something costs no more.
+#[cold]
+pub(crate) fn missed() -> bool {
+    wait::charge();
+    false
+}
+
+/// Counts an operation that may take `timeout`. The result tells its deadline.
+///
+/// A caller that yields does so within its time. No other caller reads a clock before it waits.
+#[inline]
+pub(crate) fn charge_within(timeout: Duration) -> impl FnOnce() -> Option<Instant> {
+    let begun = wait::charge_poll().then(|| {
+        let deadline = time::deadline(timeout);
+        wait::charge();
+        deadline
+    });
+    move || begun.unwrap_or_else(|| time::deadline(timeout))
 }
 
 /// Counts an operation at its first poll. Returns true if the polling task has used up its tick.

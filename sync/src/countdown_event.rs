@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::wait::WaitDescription;
+use crate::wait::{self, WaitDescription};
 
 static COUNTDOWN_EVENT: WaitDescription = WaitDescription::new("countdown event");
 
@@ -51,11 +51,13 @@ impl CountdownEvent {
 
     /// Returns how many signals are still missing.
     pub fn count(&self) -> usize {
+        wait::charge();
         self.state.count() as usize
     }
 
     /// Returns true once all signals have come.
     pub fn is_set(&self) -> bool {
+        wait::charge();
         self.state.count() == 0
     }
 

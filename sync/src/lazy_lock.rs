@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::once::{End, Name, Once};
 
 const NAME: Name = Name("LazyLock");
@@ -113,7 +114,11 @@ impl<T, F> LazyLock<T, F> {
     /// Returns the value if it has been made. Does not wait.
     #[inline]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
-        this.value.get()
+        let value = this.value.get();
+        if value.is_none() {
+            budget::missed();
+        }
+        value
     }
 
     /// Waits until another caller has made the value, at most for `timeout`.

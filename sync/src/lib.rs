@@ -28,6 +28,11 @@ use fibra_runtime::wait;
 
 /// Re-exports the crate of the lock traits, for code that is generic over locks.
 pub use lock_api;
+/// Guards a lock that it owns by an `Arc`.
+pub use lock_api::{
+    ArcMutexGuard, ArcReentrantMutexGuard, ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard,
+    ArcRwLockWriteGuard,
+};
 
 pub use auto_reset_event::AutoResetEvent;
 pub use barrier::{Barrier, BarrierWaitResult};
@@ -35,15 +40,19 @@ pub use condvar::{Condvar, RawCondvar, WaitTimeoutResult};
 pub use countdown_event::CountdownEvent;
 pub use lazy_lock::LazyLock;
 pub use manual_reset_event::ManualResetEvent;
-pub use mutex::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex};
+pub use mutex::{
+    FairMutex, FairMutexGuard, MappedFairMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawFairMutex,
+    RawMutex,
+};
 pub use once::{Once, OnceState};
-pub use once_cell::OnceCell;
+pub use once_cell::{OnceCell, OnceLock};
 pub use reentrant_mutex::{
-    ArcReentrantMutexGuard, MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard, ThreadAndTaskId,
+    MappedReentrantMutexGuard, ReentrantLock, ReentrantLockGuard, ReentrantMutex, ReentrantMutexGuard,
+    ThreadAndTaskId,
 };
 pub use rwlock::{
-    ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
-    MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
+    MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockExt, RwLockReadGuard,
+    RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 pub use semaphore::{OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError};
 pub use wait_group::{OwnedWorker, WaitGroup, Worker};

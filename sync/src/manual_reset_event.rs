@@ -59,6 +59,11 @@ impl ManualResetEvent {
 
     /// Returns true while the event is set.
     pub fn is_set(&self) -> bool {
+        wait::charge();
+        self.has_set()
+    }
+
+    fn has_set(&self) -> bool {
         // Acquire: pairs with the Release in `set`: what was done before the set is seen after the wait.
         self.is_set.load(Ordering::Acquire)
     }
@@ -119,7 +124,7 @@ impl ManualResetEvent {
     /// # Cancellation
     /// May be dropped at any time.
     pub async fn wait_async(&self) {
-        match self.is_set() {
+        match self.has_set() {
             true => budget::charge().await,
             false => _ = self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await,
         }
@@ -127,7 +132,7 @@ impl ManualResetEvent {
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        if self.is_set() {
+        if self.has_set() {
             return true;
         }
         let until = Until::unwind(deadline()).described(&MANUAL_RESET);
@@ -136,7 +141,7 @@ impl ManualResetEvent {
     }
 
     fn admit(&self) -> Admit<()> {
-        match self.is_set() {
+        match self.has_set() {
             true => Admit::Done(()),
             false => Admit::Back,
         }
@@ -150,7 +155,7 @@ impl ManualResetEvent {
 
 impl ArmPolicy<(), (), 1> for ManualResetEvent {
     fn is_ready(&self, (): &(), (): &(), _waiters: &Waiters<'_, (), 1>) -> bool {
-        self.is_set()
+        self.has_set()
     }
 }
 
@@ -160,6 +165,6 @@ impl RefUnwindSafe for ManualResetEvent {}
 
 impl fmt::Debug for ManualResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManualResetEvent").field("set", &self.is_set()).finish_non_exhaustive()
+        f.debug_struct("ManualResetEvent").field("set", &self.has_set()).finish_non_exhaustive()
     }
 }

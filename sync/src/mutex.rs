@@ -5,11 +5,14 @@
 //! | `mutex/state.rs` | the word: owner and flags; pure, modelled |
 //! | `mutex/core.rs` | the word and the wait queue; modelled |
 //! | `mutex/raw.rs` | how callers wait, and the hand-off policy |
+//! | `mutex/fair.rs` | the same with the policy of a fair unlock |
 
 pub(crate) mod core;
+mod fair;
 pub(crate) mod raw;
 pub(crate) mod state;
 
+pub use fair::RawFairMutex;
 pub use raw::{RawMutex, ThreadAndTaskId};
 
 /// Protects a value that one task or thread at a time uses.
@@ -88,5 +91,22 @@ pub type MutexGuard<'a, T> = lock_api::MutexGuard<'a, RawMutex, T>;
 /// Guards a part of the value of a [`Mutex`].
 pub type MappedMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawMutex, T>;
 
-/// Guards a [`Mutex`] that it owns by an `Arc`.
-pub type ArcMutexGuard<T> = lock_api::ArcMutexGuard<RawMutex, T>;
+/// A [`Mutex`] whose every unlock hands over to the longest waiter, as `MutexGuard::unlock_fair` does.
+///
+/// A hot lock then goes to another task at each unlock, with a switch each time, which takes many times longer. The rest is
+/// as for [`Mutex`]; a [`Condvar`](crate::Condvar) works with that one only.
+///
+/// # Examples
+/// ```
+/// use fibra_sync::{FairMutex, FairMutexGuard, MappedFairMutexGuard};
+/// let pair = FairMutex::new((1, 2));
+/// let part: MappedFairMutexGuard<'_, i32> = FairMutexGuard::map(pair.lock(), |pair| &mut pair.1);
+/// assert!(*part == 2 && pair.try_lock().is_none());
+/// ```
+pub type FairMutex<T> = lock_api::Mutex<RawFairMutex, T>;
+
+/// Unlocks a [`FairMutex`] when dropped.
+pub type FairMutexGuard<'a, T> = lock_api::MutexGuard<'a, RawFairMutex, T>;
+
+/// Guards a part of the value of a [`FairMutex`].
+pub type MappedFairMutexGuard<'a, T> = lock_api::MappedMutexGuard<'a, RawFairMutex, T>;

@@ -51,15 +51,28 @@ pub struct Once {
     raw: RawOnce,
 }
 
-/// Tells the initializer of [`Once::call_once_force`] about earlier ones.
-pub struct OnceState {
-    poisoned: bool,
+/// The state of a [`Once`], and what the initializer of [`Once::call_once_force`] hears of earlier ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnceState {
+    /// No initializer runs, and none has panicked or completed.
+    New,
+    /// An initializer panicked, and none has begun since.
+    Poisoned,
+    /// An initializer runs.
+    InProgress,
+    /// An initializer has run to its end.
+    Done,
 }
 
 impl OnceState {
     /// Returns true if an earlier initializer panicked.
     pub fn is_poisoned(&self) -> bool {
-        self.poisoned
+        *self == OnceState::Poisoned
+    }
+
+    /// Returns true if an initializer has run to its end.
+    pub fn is_completed(&self) -> bool {
+        *self == OnceState::Done
     }
 }
 
@@ -94,7 +107,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
-        if self.is_completed() {
+        if self.raw.is_complete() {
             return;
         }
         self.call(ONCE, false, |_| {
@@ -123,7 +136,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
-        if self.is_completed() {
+        if self.raw.is_complete() {
             return;
         }
         self.call(ONCE, true, |state| {
@@ -137,7 +150,30 @@ impl Once {
     /// What it wrote is then visible.
     #[inline]
     pub fn is_completed(&self) -> bool {
-        self.raw.is_complete()
+        self.raw.is_complete() || budget::missed()
+    }
+
+    /// Returns the state at this moment.
+    ///
+    /// What an initializer wrote that has run to its end is then visible.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sync::{Once, OnceState};
+    /// let once = Once::new();
+    /// assert_eq!(once.state(), OnceState::New);
+    /// once.call_once(|| assert_eq!(once.state(), OnceState::InProgress));
+    /// assert!(once.state().is_completed());
+    /// ```
+    pub fn state(&self) -> OnceState {
+        let state = match self.raw.phase() {
+            Phase::Complete => return OnceState::Done,
+            Phase::Incomplete => OnceState::New,
+            Phase::Poisoned => OnceState::Poisoned,
+            Phase::Running { .. } => OnceState::InProgress,
+        };
+        budget::missed();
+        state
     }
 
     /// Waits until an initializer has run to its end.
@@ -227,7 +263,7 @@ impl Once {
         let me = wait::owner();
         loop {
             match self.raw.begin(me, force) {
-                Begun::Run { poisoned } => return self.run(&OnceState { poisoned }, f),
+                Begun::Run { poisoned } => return self.run(before(poisoned), f),
                 Begun::Complete => return,
                 Begun::Poisoned => poisoned(name),
                 Begun::Recursive => recursive(name),
@@ -241,7 +277,7 @@ impl Once {
 
     /// Waits for a completion as a future.
     pub(crate) async fn await_completion_async(&self, name: Name) {
-        if self.is_completed() {
+        if self.raw.is_complete() {
             return budget::charge().await;
         }
         let mut completion = pin!(self.raw.wait_complete_async());
@@ -253,9 +289,9 @@ impl Once {
         .await;
     }
 
-    fn run(&self, state: &OnceState, f: impl FnOnce(&OnceState) -> End) {
+    fn run(&self, state: OnceState, f: impl FnOnce(&OnceState) -> End) {
         let mut run = Run { raw: &self.raw, end: End::Poisoned };
-        run.end = fibra_runtime::task::shield(|| f(state));
+        run.end = fibra_runtime::task::shield(|| f(&state));
     }
 
     /// Waits for a completion. Panics at a poisoning, unless the caller waits by `force`. Returns
@@ -267,7 +303,7 @@ impl Once {
         let is_over = |phase| phase == Phase::Complete || (phase == Phase::Poisoned && !force);
         while !self.has_ended(name, force) {
             if let Outcome::TimedOut = self.raw.wait(ends, Until::unwind(deadline), is_over) {
-                return self.is_completed();
+                return self.raw.is_complete();
             }
         }
         true
@@ -283,6 +319,11 @@ impl Once {
             Phase::Incomplete | Phase::Poisoned | Phase::Running { .. } => false,
         }
     }
+}
+
+/// The state that an initializer found.
+fn before(is_poisoned: bool) -> OnceState {
+    if is_poisoned { OnceState::Poisoned } else { OnceState::New }
 }
 
 #[cold]
@@ -325,12 +366,6 @@ impl RefUnwindSafe for Once {}
 
 impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("completed", &self.is_completed()).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for OnceState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OnceState").field("poisoned", &self.poisoned).finish()
+        f.debug_struct("Once").field("completed", &self.raw.is_complete()).finish_non_exhaustive()
     }
 }

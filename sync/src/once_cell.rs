@@ -6,11 +6,11 @@ use std::convert::Infallible;
 use std::fmt;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
+use crate::budget;
 use crate::once::{End, Name, Once};
 
 const NAME: Name = Name("OnceCell");
@@ -42,19 +42,26 @@ const NAME: Name = Name("OnceCell");
 pub struct OnceCell<T> {
     once: Once,
     /// Written by the run that completes `once`: no caller waits for another in it.
-    value: OnceLock<T>,
+    value: std::sync::OnceLock<T>,
 }
+
+/// Names [`OnceCell`] as std does.
+pub type OnceLock<T> = OnceCell<T>;
 
 impl<T> OnceCell<T> {
     /// Creates an empty cell.
     pub const fn new() -> Self {
-        OnceCell { once: Once::new(), value: OnceLock::new() }
+        OnceCell { once: Once::new(), value: std::sync::OnceLock::new() }
     }
 
     /// Returns the value if the cell is full. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        self.value.get()
+        let value = self.value.get();
+        if value.is_none() {
+            budget::missed();
+        }
+        value
     }
 
     /// Returns the value for changes, if the cell is full.
@@ -224,7 +231,7 @@ impl<T> OnceCell<T> {
     #[inline]
     #[track_caller]
     pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
-        if let Some(value) = self.get() {
+        if let Some(value) = self.value.get() {
             return Ok(value);
         }
         self.fill(f)?;
@@ -274,7 +281,7 @@ impl<T> Default for OnceCell<T> {
 impl<T> From<T> for OnceCell<T> {
     /// Creates a full cell.
     fn from(value: T) -> Self {
-        OnceCell { once: Once::completed(), value: OnceLock::from(value) }
+        OnceCell { once: Once::completed(), value: std::sync::OnceLock::from(value) }
     }
 }
 

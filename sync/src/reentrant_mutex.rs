@@ -42,16 +42,22 @@ pub use crate::mutex::ThreadAndTaskId;
 /// ```
 pub type ReentrantMutex<T> = lock_api::ReentrantMutex<RawMutex, ThreadAndTaskId, T>;
 
+/// Names [`ReentrantMutex`] as std does.
+pub type ReentrantLock<T> = ReentrantMutex<T>;
+
+/// Names [`ReentrantMutexGuard`] as std does.
+pub type ReentrantLockGuard<'a, T> = ReentrantMutexGuard<'a, T>;
+
 /// Gives up one lock of a [`ReentrantMutex`] when dropped.
 ///
 /// # Examples
 /// ```
 /// use fibra_sync::{ArcReentrantMutexGuard, MappedReentrantMutexGuard};
-/// use fibra_sync::{ReentrantMutex, ReentrantMutexGuard};
+/// use fibra_sync::{RawMutex, ReentrantMutex, ReentrantMutexGuard, ThreadAndTaskId};
 /// use std::sync::Arc;
 /// let pair = Arc::new(ReentrantMutex::new((1, 2)));
 /// let part: MappedReentrantMutexGuard<'_, i32> = ReentrantMutexGuard::map(pair.lock(), |pair| &pair.1);
-/// let owned: ArcReentrantMutexGuard<(i32, i32)> = pair.lock_arc();
+/// let owned: ArcReentrantMutexGuard<RawMutex, ThreadAndTaskId, (i32, i32)> = pair.lock_arc();
 /// assert_eq!((*part, *owned), (2, (1, 2)));
 /// ```
 pub type ReentrantMutexGuard<'a, T> = lock_api::ReentrantMutexGuard<'a, RawMutex, ThreadAndTaskId, T>;
@@ -59,6 +65,3 @@ pub type ReentrantMutexGuard<'a, T> = lock_api::ReentrantMutexGuard<'a, RawMutex
 /// Guards a part of the value of a [`ReentrantMutex`].
 pub type MappedReentrantMutexGuard<'a, T> =
     lock_api::MappedReentrantMutexGuard<'a, RawMutex, ThreadAndTaskId, T>;
-
-/// Guards a [`ReentrantMutex`] that it owns by an `Arc`.
-pub type ArcReentrantMutexGuard<T> = lock_api::ArcReentrantMutexGuard<RawMutex, ThreadAndTaskId, T>;

@@ -128,6 +128,7 @@ impl Semaphore {
 
     /// Returns how many permits are free. Waiting requests may need more.
     pub fn available_permits(&self) -> usize {
+        wait::charge();
         // Acquire: pairs with the Release of a change: what was done before a permit was given is seen.
         self.word.load(Ordering::Acquire) / ONE_PERMIT
     }
@@ -257,6 +258,7 @@ impl Semaphore {
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn try_acquire_many(&self, count: usize) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        wait::charge();
         match self.take(count) {
             true => Ok(SemaphorePermit::new(self, count)),
             false => Err(TryAcquireError::NoPermits),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
-use crate::wait::WaitDescription;
+use crate::wait::{self, WaitDescription};
 
 static WAIT_GROUP: WaitDescription = WaitDescription::new("wait group");
 
@@ -73,6 +73,7 @@ impl WaitGroup {
 
     /// Returns how many workers are busy.
     pub fn count(&self) -> usize {
+        wait::charge();
         self.state.count() as usize
     }
 

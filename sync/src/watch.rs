@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::budget;
-use crate::rwlock::{RwLock, RwLockReadGuard};
+use crate::rwlock::{RwLock, RwLockReadGuard, admits_readers, try_read_in_poll};
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
@@ -578,8 +578,8 @@ impl<T> Receiver<T> {
         let Receiver { shared, seen } = self;
         let first = *seen;
         loop {
-            let Some(value) = shared.value.try_read() else {
-                shared.versions.wait_unlocked_async(|| shared.value.admits_readers()).await;
+            let Some(value) = try_read_in_poll(&shared.value) else {
+                shared.versions.wait_unlocked_async(|| admits_readers(&shared.value)).await;
                 continue;
             };
             if let Some(value) = shared.see(value, seen, &mut wanted) {

@@ -5,12 +5,12 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
-use fibra_runtime::time;
 
 use lock_api::GuardNoSend;
 
 use super::core::{Core, Given, HandOff, Policy, Waiter};
 use super::state::{Arrival, Attempt, Owner};
+use crate::budget;
 use crate::wait::{self, Looks};
 
 /// How long a waiter of another worker may be bypassed before an unlock hands the mutex over to it.
@@ -80,7 +80,7 @@ impl RawMutex {
     }
 
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
-    fn release_fair(&self) {
+    pub(super) fn release_fair(&self) {
         self.core.release_to_queue(&Fair);
     }
 
@@ -158,7 +158,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     fn try_lock(&self) -> Option<GuardNoSend> {
-        let me = wait::waiter_address();
+        let me = wait::charged_waiter_address();
         let word = self.core.word();
         (word.take_free(me) || word.take(me, Arrival::New) == Attempt::Taken).then(GuardNoSend::new)
     }
@@ -169,6 +169,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
     }
 
     fn is_locked(&self) -> bool {
+        wait::charge();
         self.core.word().look().owner().is_some()
     }
 }
@@ -197,17 +198,12 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
 
     #[track_caller]
     fn try_lock_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        // A caller that gives way for its operations does so within its time. No other reads a clock for a free mutex.
-        let ahead = wait::charge_poll().then(|| {
-            let deadline = time::deadline(timeout);
-            wait::charge();
-            deadline
-        });
+        let deadline = budget::charge_within(timeout);
         let me = wait::waiter_address();
         if self.core.word().take_free(me) {
             return Some(GuardNoSend::new());
         }
-        match ahead.unwrap_or_else(|| time::deadline(timeout)) {
+        match deadline() {
             Some(deadline) => self.acquire(me, Some(deadline)).then(GuardNoSend::new),
             None => {
                 self.lock_slow(me);

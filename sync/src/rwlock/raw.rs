@@ -10,11 +10,10 @@
 use std::mem::{self, offset_of};
 use std::time::{Duration, Instant};
 
-use fibra_runtime::time;
-
 use lock_api::GuardNoSend;
 
 use super::state::{Claim, Hold, Policy, State};
+use crate::budget;
 use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait::{self, Looks, Until, WaitDescription};
 
@@ -89,7 +88,6 @@ impl RawRwLock {
     }
 
     fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
-        wait::charge();
         wait::back_off_until(Looks::Often, || self.state.try_claim(claim))
             || self.state.wait(claim, Until::shielded(deadline).described(&RWLOCK))
     }
@@ -100,6 +98,12 @@ impl RawRwLock {
         (self.state.try_read() || self.lock_slow(Claim::Read, deadline())).then(GuardNoSend::new)
     }
 
+    /// Locks for reading, if that needs no wait. Counts no operation.
+    #[inline]
+    pub(super) fn try_read(&self) -> Option<GuardNoSend> {
+        self.state.try_read().then(GuardNoSend::new)
+    }
+
     /// Reads past the waiters. A caller that finds a writer waits as a plain reader, past no waiter.
     #[inline]
     #[track_caller]
@@ -107,12 +111,12 @@ impl RawRwLock {
         &self,
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Option<GuardNoSend> {
-        (self.try_read_recursive() || self.lock_slow(Claim::Read, deadline())).then(GuardNoSend::new)
+        (self.state.try_read_recursive() || self.lock_slow(Claim::Read, deadline())).then(GuardNoSend::new)
     }
 
     #[inline]
-    pub(super) fn try_read_recursive(&self) -> bool {
-        self.state.try_read_recursive()
+    pub(super) fn try_read_recursive(&self) -> Option<GuardNoSend> {
+        self.state.try_read_recursive().then(GuardNoSend::new)
     }
 
     #[inline]
@@ -210,13 +214,15 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     #[track_caller]
     fn lock_shared(&self) -> GuardNoSend {
+        wait::charge();
         let _ = self.state.try_read() || self.lock_slow(Claim::Read, None);
         GuardNoSend::new()
     }
 
     #[inline]
     fn try_lock_shared(&self) -> Option<GuardNoSend> {
-        self.state.try_read().then(GuardNoSend::new)
+        wait::charge();
+        self.try_read()
     }
 
     #[inline]
@@ -227,12 +233,14 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     #[inline]
     #[track_caller]
     fn lock_exclusive(&self) -> GuardNoSend {
+        wait::charge();
         let _ = self.state.try_write() || self.lock_slow(Claim::Write, None);
         self.acquired()
     }
 
     #[inline]
     fn try_lock_exclusive(&self) -> Option<GuardNoSend> {
+        wait::charge();
         self.state.try_write().then(|| self.acquired())
     }
 
@@ -242,11 +250,13 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
     }
 
     fn is_locked(&self) -> bool {
+        wait::charge();
         let seen = self.state.look();
         seen.written || seen.upgradable || seen.readers > 0
     }
 
     fn is_locked_exclusive(&self) -> bool {
+        wait::charge();
         self.state.look().written
     }
 }
@@ -297,21 +307,23 @@ unsafe impl lock_api::RawRwLockTimed for RawRwLock {
 
     #[track_caller]
     fn try_lock_shared_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.read_to(|| time::deadline(timeout))
+        self.read_to(budget::charge_within(timeout))
     }
 
     #[track_caller]
     fn try_lock_shared_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        wait::charge();
         self.read_to(|| Some(deadline))
     }
 
     #[track_caller]
     fn try_lock_exclusive_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.write_to(|| time::deadline(timeout))
+        self.write_to(budget::charge_within(timeout))
     }
 
     #[track_caller]
     fn try_lock_exclusive_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        wait::charge();
         self.write_to(|| Some(deadline))
     }
 }
@@ -323,12 +335,14 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
     #[inline]
     #[track_caller]
     fn lock_upgradable(&self) -> GuardNoSend {
+        wait::charge();
         let _ = self.state.try_claim(Claim::Upgradable) || self.lock_slow(Claim::Upgradable, None);
         self.acquired()
     }
 
     #[inline]
     fn try_lock_upgradable(&self) -> Option<GuardNoSend> {
+        wait::charge();
         self.state.try_claim(Claim::Upgradable).then(|| self.acquired())
     }
 
@@ -339,12 +353,14 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 
     #[inline]
     unsafe fn upgrade(&self, guard: GuardNoSend) -> GuardNoSend {
+        wait::charge();
         let _ = self.state.try_claim(Claim::Upgrade) || self.wait_to_upgrade(None);
         guard
     }
 
     #[inline]
     unsafe fn try_upgrade(&self, guard: GuardNoSend) -> Result<GuardNoSend, GuardNoSend> {
+        wait::charge();
         match self.state.try_claim(Claim::Upgrade) {
             true => Ok(guard),
             false => Err(guard),
@@ -386,11 +402,12 @@ unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
 unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
     #[track_caller]
     fn try_lock_upgradable_for(&self, timeout: Duration) -> Option<GuardNoSend> {
-        self.upgradable_to(|| time::deadline(timeout))
+        self.upgradable_to(budget::charge_within(timeout))
     }
 
     #[track_caller]
     fn try_lock_upgradable_until(&self, deadline: Instant) -> Option<GuardNoSend> {
+        wait::charge();
         self.upgradable_to(|| Some(deadline))
     }
 
@@ -399,7 +416,7 @@ unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
         guard: GuardNoSend,
         timeout: Duration,
     ) -> Result<GuardNoSend, GuardNoSend> {
-        self.upgrade_to(guard, || time::deadline(timeout))
+        self.upgrade_to(guard, budget::charge_within(timeout))
     }
 
     unsafe fn try_upgrade_until(
@@ -407,6 +424,7 @@ unsafe impl lock_api::RawRwLockUpgradeTimed for RawRwLock {
         guard: GuardNoSend,
         deadline: Instant,
     ) -> Result<GuardNoSend, GuardNoSend> {
+        wait::charge();
         self.upgrade_to(guard, || Some(deadline))
     }
 }

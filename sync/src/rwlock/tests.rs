@@ -20,7 +20,7 @@ fn a_reader_too_many_is_refused_aloud_and_the_count_does_not_wrap() {
         assert!(refused.downcast_ref::<&str>().unwrap().contains("too many readers"));
         let timed = AssertUnwindSafe(|| lock.try_lock_shared_for(Duration::ZERO));
         assert!(catch_unwind(timed).is_err());
-        assert!(!lock.try_read_recursive());
+        assert!(lock.try_read_recursive().is_none());
         for deadline in [None, Some(Instant::now())] {
             let again = AssertUnwindSafe(|| lock.read_recursive_to(|| deadline));
             let refused = catch_unwind(again).err().expect("a panic");

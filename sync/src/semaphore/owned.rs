@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use crate::wait;
 
 impl Semaphore {
     /// Takes one permit that owns a count of the semaphore.
@@ -140,6 +141,7 @@ impl Semaphore {
         self: Arc<Self>,
         count: usize,
     ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        wait::charge();
         match self.take(count) {
             true => Ok(OwnedSemaphorePermit::new(self, count)),
             false => Err(TryAcquireError::NoPermits),

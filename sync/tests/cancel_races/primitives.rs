@@ -10,7 +10,7 @@ use crate::common::guarded;
 use fibra_runtime::{JoinHandle, spawn_local};
 use fibra_sync::{
     ArcMutexGuard, AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Once, OnceCell,
-    ReentrantMutex, RwLock, RwLockUpgradableReadGuard, Semaphore, WaitGroup,
+    RawMutex, ReentrantMutex, RwLock, RwLockExt, RwLockUpgradableReadGuard, Semaphore, WaitGroup,
 };
 
 fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>) {
@@ -30,7 +30,7 @@ fn lock(mutex: &Mutex<()>, until: Option<Instant>) -> bool {
 }
 
 /// By notifying with `unlock`.
-fn play_mutex(unlock: fn(&Mutex<()>, ArcMutexGuard<()>)) {
+fn play_mutex(unlock: fn(&Mutex<()>, ArcMutexGuard<RawMutex, ()>)) {
     let is_free = |mutex: &Mutex<()>, _| assert!(mutex.try_lock().is_some(), "it is free");
     play(Row::held(|| Mutex::new(()), |mutex| mutex.lock_arc(), lock, unlock, is_free).of_a_lock());
 }

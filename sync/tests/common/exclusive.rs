@@ -15,7 +15,8 @@ use std::time::Duration;
 // Also for a suite, whose modules name the locks.
 pub(crate) use fibra_sync::{AutoResetEvent, Mutex, ReentrantMutex, RwLock, Semaphore};
 use fibra_sync::{
-    Condvar, MutexGuard, ReentrantMutexGuard, RwLockUpgradableReadGuard, RwLockWriteGuard, SemaphorePermit,
+    Condvar, MutexGuard, ReentrantMutexGuard, RwLockExt, RwLockUpgradableReadGuard, RwLockWriteGuard,
+    SemaphorePermit,
 };
 
 use crate::common::give_way;

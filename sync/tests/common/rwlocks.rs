@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use fibra_runtime as fibra;
-use fibra_sync::RwLock;
+use fibra_sync::{RwLock, RwLockExt};
 
 use crate::common::{guarded, runtime};
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use fibra_runtime::task::Builder;
 use fibra_runtime::{spawn_local, yield_now};
-use fibra_sync::{ArcMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawMutex, lock_api};
+use fibra_sync::{ArcMutexGuard, FairMutex, MappedMutexGuard, Mutex, MutexGuard, RawMutex, lock_api};
 
 /// Never called: the bounds of what may cross threads.
 fn _assert_bounds() {
@@ -174,7 +174,7 @@ fn a_mutex_may_hold_another() {
 fn a_guard_may_own_the_mutex() {
     everywhere(|| {
         let mutex = Arc::new(Mutex::new(1));
-        let mut guard: ArcMutexGuard<i32> = mutex.lock_arc();
+        let mut guard: ArcMutexGuard<RawMutex, i32> = mutex.lock_arc();
         assert!(mutex.try_lock_arc().is_none());
         assert!(mutex.try_lock_arc_for(Duration::from_millis(1)).is_none());
         *guard += 1;
@@ -498,6 +498,25 @@ fn a_deadline_that_has_passed_is_an_attempt() {
         let _guard = mutex.lock();
         let other = Arc::clone(&mutex);
         assert!(beside(move || other.try_lock_until(past).is_none()).join());
+    });
+}
+
+#[test]
+fn each_unlock_of_a_fair_mutex_hands_over() {
+    runtime(1).run(|| {
+        let mutex = Arc::new(FairMutex::new(Vec::new()));
+        for round in 0..10 {
+            let mut guard = mutex.lock();
+            let other = Arc::clone(&mutex);
+            let waiter = fibra_runtime::spawn(move || other.lock().push(round));
+            fibra_runtime::yield_now();
+            guard.push(round);
+            drop(guard);
+            assert!(mutex.is_locked() && mutex.try_lock().is_none(), "it was handed over");
+            waiter.join().unwrap();
+            assert!(mutex.try_lock_for(Duration::ZERO).is_some());
+        }
+        assert_eq!(*mutex.lock(), (0..10).flat_map(|round| [round; 2]).collect::<Vec<_>>());
     });
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{beside, everywhere, give_way, in_tasks, pause};
-use fibra_sync::Once;
+use crate::common::{beside, everywhere, give_way, in_tasks, pause, until};
+use fibra_sync::{Once, OnceState};
 
 fn panics(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("a panic");
@@ -92,6 +92,21 @@ fn a_panic_poisons_all_but_the_forced_call() {
         assert!(told);
         once.call_once(|| unreachable!());
         once.wait();
+    });
+}
+
+#[test]
+fn its_state_is_told_at_each_step() {
+    everywhere(|| {
+        let once = Once::new();
+        assert_eq!(once.state(), OnceState::New);
+        let fails = || once.call_once(|| std::panic::resume_unwind(Box::new(())));
+        assert!(catch_unwind(AssertUnwindSafe(fails)).is_err());
+        assert_eq!(once.state(), OnceState::Poisoned);
+        once.call_once_force(|before| {
+            assert_eq!((*before, once.state()), (OnceState::Poisoned, OnceState::InProgress));
+        });
+        assert!(once.state().is_completed() && !once.state().is_poisoned());
     });
 }
 
@@ -197,6 +212,69 @@ fn a_forced_call_follows_a_panic_and_all_end() {
             assert_eq!((failed, once.1.load(Ordering::Relaxed)), (5, 6));
         }
     });
+}
+
+/// Lets an initializer fail while a task and a thread wait with their own, and the worker of the task may compute.
+///
+/// `fail` runs one that fails once `begun` has returned; `run` runs one that succeeds and calls `ran`.
+pub(crate) fn others_run_after_a_failure<T: Send + Sync + 'static>(
+    new: fn() -> T,
+    fail: fn(&T, &dyn Fn()),
+    run: fn(&T, &dyn Fn()),
+) {
+    in_tasks(|| {
+        let (once, waiting, runs) =
+            (Arc::new(new()), Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+        let side = || {
+            let (once, waiting, runs) = (Arc::clone(&once), Arc::clone(&waiting), Arc::clone(&runs));
+            move || {
+                waiting.fetch_add(1, Ordering::Relaxed);
+                run(&once, &|| _ = runs.fetch_add(1, Ordering::Relaxed));
+            }
+        };
+        let (end, ends) = std::sync::mpsc::channel::<()>();
+        let failing = {
+            let (once, waiting) = (Arc::clone(&once), Arc::clone(&waiting));
+            std::thread::spawn(move || {
+                fail(&once, &|| {
+                    waiting.fetch_add(1, Ordering::Relaxed);
+                    ends.recv().unwrap();
+                });
+            })
+        };
+        until(|| waiting.load(Ordering::Relaxed) == 1);
+        let task = fibra_runtime::spawn(side());
+        until(|| waiting.load(Ordering::Relaxed) == 2);
+        let thread = std::thread::spawn(side());
+        until(|| waiting.load(Ordering::Relaxed) == 3);
+        pause();
+        end.send(()).unwrap();
+        // Neither gives way nor waits: a worker that computes, with the first waiter on it if there is one worker.
+        while runs.load(Ordering::Relaxed) == 0 {
+            std::hint::spin_loop();
+        }
+        failing.join().unwrap();
+        task.join().unwrap();
+        thread.join().unwrap();
+        assert_eq!(runs.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn a_failure_wakes_others_though_one_waiter_has_a_busy_worker() {
+    others_run_after_a_failure(
+        Once::new,
+        |once, begun| {
+            let fails = || {
+                once.call_once(|| {
+                    begun();
+                    std::panic::resume_unwind(Box::new(()));
+                });
+            };
+            assert!(catch_unwind(AssertUnwindSafe(fails)).is_err());
+        },
+        |once, ran| once.call_once_force(|_| ran()),
+    );
 }
 
 #[test]

@@ -25,6 +25,13 @@ fn it_is_filled_once() {
 }
 
 #[test]
+fn it_has_the_name_of_std_too() {
+    static CELL: fibra_sync::OnceLock<i32> = fibra_sync::OnceLock::new();
+    let cell: &OnceCell<i32> = &CELL;
+    assert_eq!((cell.set(1), CELL.get()), (Ok(()), Some(&1)));
+}
+
+#[test]
 fn set_and_try_insert_fill_it() {
     let cell = OnceCell::new();
     assert_eq!(cell.set(1), Ok(()));
@@ -164,42 +171,17 @@ fn a_failure_lets_the_next_one_try() {
 
 #[test]
 fn a_failure_wakes_others_though_one_waiter_has_a_busy_worker() {
-    in_tasks(|| {
-        let cell = Arc::new(OnceCell::<u32>::new());
-        let waiting = Arc::new(AtomicU32::new(0));
-        let call = |value| {
-            let (cell, waiting) = (Arc::clone(&cell), Arc::clone(&waiting));
-            move || {
-                waiting.fetch_add(1, Ordering::Relaxed);
-                *cell.get_or_init(|| value)
-            }
-        };
-        let (fail, fails) = std::sync::mpsc::channel::<()>();
-        let failing = {
-            let (cell, waiting) = (Arc::clone(&cell), Arc::clone(&waiting));
-            std::thread::spawn(move || {
-                cell.get_or_try_init(|| {
-                    waiting.fetch_add(1, Ordering::Relaxed);
-                    fails.recv()?;
-                    Err(std::sync::mpsc::RecvError)
-                })
-                .is_err()
-            })
-        };
-        until(|| waiting.load(Ordering::Relaxed) == 1);
-        let task = fibra_runtime::spawn(call(1));
-        until(|| waiting.load(Ordering::Relaxed) == 2);
-        let thread = std::thread::spawn(call(2));
-        until(|| waiting.load(Ordering::Relaxed) == 3);
-        pause();
-        fail.send(()).unwrap();
-        // Neither gives way nor waits: a worker that computes, with the first waiter on it if there is one worker.
-        while cell.get().is_none() {
-            std::hint::spin_loop();
-        }
-        assert!(failing.join().unwrap());
-        assert_eq!(task.join().unwrap(), thread.join().unwrap());
-    });
+    crate::once::others_run_after_a_failure(
+        OnceCell::new,
+        |cell, begun| {
+            let fails = || {
+                begun();
+                Err("on purpose")
+            };
+            assert!(cell.get_or_try_init(fails).is_err());
+        },
+        |cell, ran| _ = cell.get_or_init(ran),
+    );
 }
 
 #[test]

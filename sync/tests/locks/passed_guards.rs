@@ -10,8 +10,8 @@ use crate::rwlocks::{assert_free, let_run, step_by_step};
 use fibra_runtime as fibra;
 use fibra_sync::{
     MappedMutexGuard, MappedReentrantMutexGuard, MappedRwLockReadGuard, MappedRwLockWriteGuard, Mutex,
-    MutexGuard, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
-    RwLockWriteGuard,
+    MutexGuard, ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockExt, RwLockReadGuard,
+    RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 
 const SHORT: Duration = Duration::from_millis(1);

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::{Dice, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
-use fibra_sync::{ArcReentrantMutexGuard, MappedReentrantMutexGuard, ReentrantMutex, ReentrantMutexGuard};
+use fibra_sync::{
+    ArcReentrantMutexGuard, MappedReentrantMutexGuard, RawMutex, ReentrantMutex, ReentrantMutexGuard,
+    ThreadAndTaskId,
+};
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);
@@ -154,7 +157,7 @@ fn attempts_of_the_owner_succeed_at_any_depth() {
         let mutex = Arc::new(ReentrantMutex::new(()));
         let _first = mutex.lock();
         assert!(mutex.try_lock_for(Duration::ZERO).is_some());
-        let _owned: ArcReentrantMutexGuard<()> = mutex.try_lock_arc().unwrap();
+        let _owned: ArcReentrantMutexGuard<RawMutex, ThreadAndTaskId, ()> = mutex.try_lock_arc().unwrap();
     });
 }
 
@@ -407,4 +410,12 @@ fn it_says_what_it_holds() {
         let mutex = ReentrantMutex::new(7);
         assert_eq!(format!("{mutex:?}"), "ReentrantMutex { data: 7 }");
     });
+}
+
+#[test]
+fn it_has_the_name_of_std_too() {
+    static LOCK: fibra_sync::ReentrantLock<i32> = fibra_sync::ReentrantLock::new(1);
+    let outer: fibra_sync::ReentrantLockGuard<'_, i32> = LOCK.lock();
+    let inner: ReentrantMutexGuard<'_, i32> = LOCK.lock();
+    assert_eq!(*outer + *inner, 2);
 }

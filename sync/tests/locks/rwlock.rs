@@ -11,7 +11,8 @@ use crate::common::{beside, everywhere, guarded, pause, runtime, until};
 use crate::rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{
-    MappedRwLockReadGuard, MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard,
+    ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
+    MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockExt, RwLockReadGuard, RwLockUpgradableReadGuard,
     RwLockWriteGuard, lock_api,
 };
 
@@ -201,7 +202,7 @@ fn the_value_is_dropped_once_with_the_lock_and_not_when_it_was_taken_out() {
 #[test]
 fn it_is_made_from_values_and_shown_also_while_it_is_locked() {
     static LOCK: RwLock<i32> = RwLock::new(3);
-    static FIRST: RwLock<i32> = RwLock::writer_first(4);
+    static FIRST: RwLock<i32> = RwLock::from_raw(RawRwLock::writer_first(), 4);
     assert_eq!(*LOCK.read() + *FIRST.read(), 7);
     assert_eq!(*RwLock::<i32>::default().read(), 0);
     let lock = RwLock::from(5);
@@ -221,6 +222,32 @@ fn it_and_its_guards_go_where_they_may() {
     sync(&lock.read());
     sync(&lock.write());
     sync(&lock.upgradable_read());
+}
+
+#[test]
+fn it_has_all_names_of_lock_api_and_its_guards_name_it() {
+    let lock = Arc::new(RwLock::new(1));
+    let named: &RwLock<i32> = RwLockReadGuard::rwlock(&lock.read());
+    assert!(std::ptr::eq(named, &*lock));
+    let owned: ArcRwLockReadGuard<RawRwLock, i32> = lock.read_arc();
+    let named: &Arc<RwLock<i32>> = ArcRwLockReadGuard::rwlock(&owned);
+    assert!(Arc::ptr_eq(named, &lock));
+    drop(owned);
+    let _: ArcRwLockWriteGuard<RawRwLock, i32> = lock.write_arc();
+    let _: ArcRwLockUpgradableReadGuard<RawRwLock, i32> = lock.upgradable_read_arc();
+    assert!(!lock.is_locked());
+    let data: *mut i32 = lock.data_ptr();
+    assert_eq!(data.cast_const(), &raw const *lock.read());
+    // SAFETY: each hold is given up by hand once, since no guard stands for it.
+    unsafe {
+        use lock_api::RawRwLock as _;
+        let raw: &RawRwLock = lock.raw();
+        lock.force_unlock_read(raw.lock_shared());
+        lock.force_unlock_read_fair(raw.lock_shared());
+        lock.force_unlock_write(raw.lock_exclusive());
+        lock.force_unlock_write_fair(raw.lock_exclusive());
+    }
+    assert_free(&lock);
 }
 
 #[test]

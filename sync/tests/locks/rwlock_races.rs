@@ -9,7 +9,7 @@ use crate::common::{
     Dice, Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, until,
 };
 use fibra_runtime::{self as fibra, wait};
-use fibra_sync::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use fibra_sync::{RwLock, RwLockExt, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
 /// A lock whose users see to it that it keeps its promise, and count what they write.
 struct Watched {

@@ -10,7 +10,7 @@ use crate::rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 use fibra_runtime as fibra;
 use fibra_sync::{
     ArcRwLockReadGuard, ArcRwLockUpgradableReadGuard, ArcRwLockWriteGuard, MappedRwLockReadGuard,
-    MappedRwLockWriteGuard, RwLock, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
+    MappedRwLockWriteGuard, RwLock, RwLockExt, RwLockReadGuard, RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 
 const SHORT: Duration = Duration::from_millis(2);

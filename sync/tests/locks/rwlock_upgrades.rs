@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::common::{beside, everywhere, give_way, until};
 use crate::rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 use fibra_runtime as fibra;
-use fibra_sync::{RwLock, RwLockUpgradableReadGuard, RwLockWriteGuard};
+use fibra_sync::{RwLock, RwLockExt, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);

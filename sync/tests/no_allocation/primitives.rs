@@ -13,7 +13,7 @@ use crate::channels::{ms, us};
 use crate::common::give_way;
 use fibra_sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, LazyLock, ManualResetEvent, Mutex, MutexGuard, Once,
-    OnceCell, ReentrantMutex, RwLock, RwLockUpgradableReadGuard, Semaphore, WaitGroup,
+    OnceCell, ReentrantMutex, RwLock, RwLockExt, RwLockUpgradableReadGuard, Semaphore, WaitGroup,
 };
 
 #[test]

@@ -9,6 +9,7 @@ mod abort;
 mod async_budget;
 mod cancel_points;
 mod cancelled_waits;
+mod looks;
 mod oracle;
 mod shared_task_scenarios;
 mod timeouts;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fibra::sync::channel::{Receiver, Sender, bounded, unbounded};
 use fibra::sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, MutexGuard, Once, OnceCell,
-    ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Semaphore,
+    ReentrantMutex, ReentrantMutexGuard, RwLock, RwLockExt, RwLockReadGuard, RwLockWriteGuard, Semaphore,
     SemaphorePermit, WaitGroup, broadcast, oneshot, watch,
 };
 
