@@ -187,14 +187,46 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[track_caller]
-    pub fn spawn_local<F, T>(mut self, f: F) -> JoinHandle<T>
+    pub fn spawn_local<F, T>(self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
+        self.spawn_local_with(f, ())
+    }
+
+    /// Spawns the task with task hooks on the current worker.
+    ///
+    /// # Panics
+    /// Panics off a worker.
+    #[track_caller]
+    pub(crate) fn spawn_local_with<F, T, K>(self, f: F, hooks: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+        K: TaskHooks + Send + 'static,
+    {
+        // SAFETY: all of them are `'static`, and the hooks are `Send`.
+        unsafe { self.spawn_local_borrowing(f, hooks) }
+    }
+
+    /// Spawns the task with task hooks on the current worker.
+    ///
+    /// # Panics
+    /// Panics off a worker.
+    ///
+    /// # Safety
+    /// What `f` and its value borrow lives until the handle or the hooks say that the task is done. What
+    /// the hooks borrow lives until they were told so, and they may be dropped on any thread.
+    #[track_caller]
+    pub(crate) unsafe fn spawn_local_borrowing<F, T, K>(mut self, f: F, hooks: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: TaskHooks,
+    {
         self.inherit();
-        // SAFETY: `f` and `T` are `'static`.
-        let made = current::with_worker(|worker| unsafe { self.make_local(worker, f) });
+        // SAFETY: by this function's contract.
+        let made = current::with_worker(|worker| unsafe { self.make_local(worker, f, hooks) });
         made.unwrap_or_else(|| off_the_runtime("spawn_local")).queue(spawn_here)
     }
 
@@ -347,7 +379,7 @@ impl Builder {
         F: FnOnce() -> T,
     {
         // SAFETY: by this function's contract.
-        let made = unsafe { self.make_local(worker, f) };
+        let made = unsafe { self.make_local(worker, f, ()) };
         made.queue(|task| {
             worker.spawned(task);
             Ok(())
@@ -355,14 +387,15 @@ impl Builder {
     }
 
     /// # Safety
-    /// As for `spawn_local_erased`.
-    unsafe fn make_local<F, T>(mut self, worker: &Worker, f: F) -> Made<T>
+    /// As for `spawn_local_borrowing`.
+    unsafe fn make_local<F, T, K>(mut self, worker: &Worker, f: F, hooks: K) -> Made<T>
     where
         F: FnOnce() -> T,
+        K: TaskHooks,
     {
         self.nature = Nature::Local;
         // SAFETY: by this function's contract; the task stays on its worker.
-        unsafe { self.make(worker.shared(), Some(worker), f, ()) }
+        unsafe { self.make(worker.shared(), Some(worker), f, hooks) }
     }
 
     fn make_owned<F, T>(self, shared: &Shared, f: F) -> Made<T>

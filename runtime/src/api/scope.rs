@@ -158,6 +158,51 @@ impl<'scope> Scope<'scope, '_> {
         let task = unsafe { builder.spawn_erased(f, child) };
         ScopedJoinHandle { task, scope: PhantomData }
     }
+
+    /// Spawns a task that may borrow from outside the scope, and stays on the current worker.
+    ///
+    /// `f` and its value need not be `Send`.
+    ///
+    /// # Panics
+    /// As [`spawn`](Scope::spawn); and off a worker, as on a thread of the blocking pool.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+    /// let count = std::cell::Cell::new(1);
+    /// fibra::scope(|scope| {
+    ///     scope.spawn_local(|| count.set(count.get() + 1));
+    /// });
+    /// assert_eq!(count.get(), 2);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + 'scope,
+        T: 'scope,
+    {
+        self.spawn_local_as(Builder::new(), f)
+    }
+
+    /// Spawns the task that `builder` describes, as [`spawn_local`](Scope::spawn_local) does.
+    ///
+    /// # Panics
+    /// As [`spawn_local`](Scope::spawn_local).
+    #[track_caller]
+    pub fn spawn_local_as<F, T>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + 'scope,
+        T: 'scope,
+    {
+        forbid::check_may_suspend();
+        let child = Child { children: &self.children, entry: Cell::new(None) };
+        // SAFETY: as in `spawn_as`; the link to the scope may be dropped on any thread.
+        let task = unsafe { builder.spawn_local_borrowing(f, child) };
+        ScopedJoinHandle { task, scope: PhantomData }
+    }
 }
 
 impl Scope<'_, '_> {
