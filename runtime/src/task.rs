@@ -45,7 +45,7 @@
 //! | anything inside [`shield`] | no, for what was set up outside of it |
 //! | anything while the task unwinds | no; I/O that has to wait then fails with `TimedOut`, from a panic once the task is cancelled |
 //! | destructors at task exit: locals, unclaimed result, unstarted closure | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
-//! | plain threads, [`spawn_blocking`] | no: [`is_cancelled`] tells nothing there |
+//! | plain threads, [`spawn_blocking`] | for a [`timeout`] there, except calls in the system that run in place |
 //!
 //! * **Priority.** A notification has precedence over a passed deadline, and a deadline over a
 //!   cancel.

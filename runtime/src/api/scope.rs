@@ -21,9 +21,7 @@ use crate::scheduler::current;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::wait::{Outcome, Until};
-use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
-use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
@@ -279,8 +277,8 @@ impl Children {
             // The frame must not be left while children borrow from it. A leaked guard may forbid the
             // wait, which then panics.
             let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
-            let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
-            if (unwinding && cancelled()) || self.wait(Until::report(None)) == Outcome::Cancelled {
+            if (unwinding && cancel_points::is_hit()) || self.wait(Until::report(None)) == Outcome::Cancelled
+            {
                 self.cancel_all();
                 self.wait(Until::shielded(None));
             }

@@ -13,6 +13,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
 use crate::tasks::context;
+use crate::tasks::thread_deadlines;
 use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -72,7 +73,7 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn sleep(duration: Duration) {
-    if context::task().is_none() {
+    if context::task().is_none() && !thread_deadlines::is_any() {
         return thread::sleep(duration);
     }
     sleep_to(deadline(duration));
@@ -97,7 +98,7 @@ pub fn sleep(duration: Duration) {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn sleep_until(deadline: Instant) {
-    if context::task().is_none() {
+    if context::task().is_none() && !thread_deadlines::is_any() {
         return thread::sleep(deadline.saturating_duration_since(clock::now()));
     }
     if deadline <= clock::now() {

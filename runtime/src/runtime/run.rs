@@ -8,14 +8,18 @@ use std::thread;
 
 use crate::api::builder::Builder;
 use crate::base::abort::Bomb;
+use crate::base::clock;
 use crate::blocking::pool::Pool;
 use crate::runtime::shutdown;
 use crate::runtime::start::{Seed, Starting};
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
+use crate::sleep::cancel_points;
 use crate::tasks::join_error::JoinError;
+use crate::tasks::shield;
 use crate::tasks::task;
+use crate::tasks::thread_deadlines;
 
 /// Runs `f` on `shared` and waits for it.
 #[track_caller]
@@ -29,8 +33,19 @@ where
     // the task is done, or dropped un-run by a runtime that is ending.
     let handle = unsafe { Builder::new().name("main").spawn_erased_on(shared, f) };
     let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
-    let result = handle.join();
+    let result = match thread_deadlines::earliest() {
+        None => handle.join(),
+        Some(deadline) => shield::shield(|| {
+            handle.join_timeout(deadline.saturating_duration_since(clock::now())).unwrap_or_else(|handle| {
+                handle.cancel();
+                handle.join()
+            })
+        }),
+    };
     bomb.defuse();
+    if result.as_ref().is_err_and(JoinError::is_cancelled) {
+        cancel_points::cancellation_point();
+    }
     result.unwrap_or_else(|error| fail(error))
 }
 

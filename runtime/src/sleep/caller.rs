@@ -7,6 +7,7 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
@@ -15,6 +16,7 @@ use crate::scheduler::shared;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
+use crate::tasks::thread_deadlines;
 
 thread_local! {
     /// Number of this thread as an owner, made at the first use.
@@ -143,6 +145,16 @@ pub struct Home(NonZeroUsize);
 /// Returns the worker of the calling task, or `None` off a worker.
 pub fn home() -> Option<Home> {
     current::with_worker(|worker| Home(worker.place()))
+}
+
+/// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
+///
+/// For waits in the system on such a thread.
+pub fn thread_deadline() -> Option<Instant> {
+    match in_task() {
+        true => None,
+        false => thread_deadlines::earliest().filter(|_| !thread::panicking()),
+    }
 }
 
 /// Returns true where the caller is a task.

@@ -15,6 +15,7 @@ use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context::RunningTask;
 use crate::tasks::forbid;
 use crate::tasks::header::Header;
+use crate::tasks::thread_deadlines;
 use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -139,7 +140,7 @@ fn sleep_unusual<H: CancelPolicy>(
     deadline: Option<Instant>,
 ) -> Waking {
     let Some(task) = task else {
-        return thread::sleep(how, deadline, |done| back_off::back_off_until(Looks::Often, done));
+        return sleep_in_thread::<H>(how, deadline);
     };
     let header = task.header();
     forbid::check(header);
@@ -150,6 +151,17 @@ fn sleep_unusual<H: CancelPolicy>(
         false => heeded(shielded || !header.is_open()),
     };
     sleep_in(task, how, deadline, enclosing, heeded, how.may_spin())
+}
+
+/// Sleeps on a plain thread, where only deadlines around the running code cancel.
+fn sleep_in_thread<H: CancelPolicy>(how: &impl WaitStrategy, own: Option<Instant>) -> Waking {
+    let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
+    let enclosing = if shielded { None } else { thread_deadlines::earliest() };
+    let until = earlier(own, enclosing);
+    match thread::sleep(how, until, |done| back_off::back_off_until(Looks::Often, done)) {
+        Waking::TimedOut if own != until => Waking::Cancelled,
+        why => why,
+    }
 }
 
 #[inline(always)]

@@ -4,6 +4,7 @@
 
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
+use crate::tasks::thread_deadlines;
 
 /// Runs `f` so that no cancellation and no deadline from outside ends it.
 ///
@@ -11,8 +12,7 @@ use crate::tasks::context;
 /// [`CancelToken::scope`](crate::api::cancel_token::CancelToken::scope). Those that are set up
 /// inside work.
 ///
-/// A cancel that came meanwhile is noticed at the first cancellation point after `f`. Off a task it
-/// just runs `f`.
+/// A cancel that came meanwhile is noticed at the first cancellation point after `f`.
 ///
 /// # Examples
 /// ```
@@ -34,6 +34,6 @@ use crate::tasks::context;
 pub fn shield<T>(f: impl FnOnce() -> T) -> T {
     match context::task() {
         Some(task) => Bound::shield().run(task.header(), f).expect("nothing is raised for a shield"),
-        None => f(),
+        None => thread_deadlines::shield(f),
     }
 }
