@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
@@ -34,6 +35,8 @@ use crate::tasks::switch_hook::{Switch, SwitchHook};
 pub struct Builder {
     traits: Option<Box<Traits>>,
     nature: Nature,
+    /// The call that spawns the task; unless set, that of the builder.
+    spawned_at: Option<&'static Location<'static>>,
 }
 
 impl Builder {
@@ -225,6 +228,7 @@ impl Builder {
         K: TaskHooks,
     {
         self.inherit();
+        self.locate();
         // SAFETY: by this function's contract.
         let made = current::with_worker(|worker| unsafe { self.make_local(worker, f, hooks) });
         made.unwrap_or_else(|| off_the_runtime("spawn_local")).queue(spawn_here)
@@ -255,12 +259,14 @@ impl Builder {
         self.spawn_on_pool(&shared, Nature::Blocking, f)
     }
 
+    #[track_caller]
     pub(crate) fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, nature: Nature, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         self.nature = nature;
+        self.locate();
         self.make_owned(shared, f).queue(|task| {
             // SAFETY: made just now; the runtime's count goes to the pool.
             unsafe { shared.spawn_on_pool(task) };
@@ -269,6 +275,7 @@ impl Builder {
     }
 
     /// Spawns the task on the runtime `shared`.
+    #[track_caller]
     pub(crate) fn spawn_on_runtime<F, T>(self, shared: &Shared, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -279,12 +286,14 @@ impl Builder {
     }
 
     /// Spawns a task that starts and stays on worker `index` of the runtime `shared`.
+    #[track_caller]
     pub(crate) fn spawn_on_worker<F, T>(mut self, shared: &Shared, index: usize, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         self.inherit();
+        self.locate();
         self.nature = Nature::Local;
         self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject_at(index, task)))
     }
@@ -338,6 +347,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: TaskHooks,
     {
+        self.locate();
         let Some(may_inherit) = current::with_worker(has_heirs) else {
             let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
             self.inherit();
@@ -357,6 +367,7 @@ impl Builder {
     ///
     /// # Safety
     /// As for `make`.
+    #[track_caller]
     pub(crate) unsafe fn spawn_erased_on<F, T>(mut self, shared: &Shared, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
@@ -366,6 +377,7 @@ impl Builder {
             return unsafe { self.spawn_erased(f, ()) };
         }
         self.inherit();
+        self.locate();
         // SAFETY: by this function's contract.
         unsafe { self.make(shared, None, f, ()) }.queue(|task| count_out_refused(shared, shared.inject(task)))
     }
@@ -424,8 +436,12 @@ impl Builder {
             Some(worker) => (Some(&worker.context().slabs), worker.next_id()),
             None => (None, shared::reserve_ids(1)),
         };
-        let task =
-            raw::new(slabs, f, hooks, Origin { kind: &wake::TASK, id, nature, traits: self.traits.take() });
+        let task = raw::new(
+            slabs,
+            f,
+            hooks,
+            Origin { kind: &wake::TASK, id, nature, spawned_at: self.spawned_at, traits: self.traits.take() },
+        );
         // SAFETY: made with `T` just now; the handle's count goes to it.
         Made { task, handle: unsafe { JoinHandle::new(task) }, admitted }
     }
@@ -438,6 +454,21 @@ impl Builder {
         if let Some(inherited) = context::inherited_locals() {
             self.traits().inherited = Some(Mutex::new(inherited));
         }
+    }
+
+    /// Notes the caller as the place of the spawn, unless one was noted before.
+    #[inline(always)]
+    #[track_caller]
+    fn locate(&mut self) {
+        if !matches!(self.nature, Nature::Internal | Nature::Forked | Nature::Call) {
+            self.spawned_at.get_or_insert(Location::caller());
+        }
+    }
+
+    /// Sets the place of the spawn, for an operation that spawns inside a closure.
+    pub(crate) fn at(mut self, place: &'static Location<'static>) -> Self {
+        self.spawned_at = Some(place);
+        self
     }
 
     /// Makes the task run even if it is cancelled before its start, or the runtime ends.

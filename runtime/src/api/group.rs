@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -469,6 +470,7 @@ impl<T: Send + 'static> TaskGroup<T> {
         F: FnOnce() -> T + Send + 'static,
     {
         Builder::require_runtime("TaskGroup::spawn");
+        let builder = builder.at(Location::caller());
         self.enter(|member| builder.spawn_with(f, member))
     }
 
@@ -510,6 +512,7 @@ impl<T: Send + 'static> TaskGroup<T> {
     where
         F: FnOnce() -> T + 'static,
     {
+        let builder = builder.at(Location::caller());
         self.enter(|member| builder.spawn_local_with(f, member))
     }
 

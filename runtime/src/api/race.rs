@@ -6,7 +6,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::mem;
-use std::panic::resume_unwind;
+use std::panic::{Location, resume_unwind};
 
 use crate::api::builder::Builder;
 use crate::api::scope::{Scope, ScopedJoinHandle, scope};
@@ -178,11 +178,14 @@ pub enum Either<A, B> {
 #[doc(hidden)]
 pub struct FirstEnd {
     queue: WaitQueue<Option<usize>, ()>,
+    /// The call of the race.
+    place: &'static Location<'static>,
 }
 
 impl FirstEnd {
+    #[track_caller]
     pub(crate) fn new() -> Self {
-        FirstEnd { queue: WaitQueue::new(None) }
+        FirstEnd { queue: WaitQueue::new(None), place: Location::caller() }
     }
 
     fn report(&self, index: usize) {
@@ -381,7 +384,8 @@ where
         let (Closure { f, .. }, rest) = self;
         let report = ReportEnd { first_end, index };
         // Where a race cannot be unwound it must end with a value, so the closures must run.
-        let builder = if cancel_points::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
+        let builder = Builder::new().at(first_end.place);
+        let builder = if cancel_points::may_unwind() { builder } else { builder.sheltered() };
         let first = P::spawn(scope, builder, f, report);
         (first, rest.start(scope, first_end, index + 1))
     }

@@ -91,7 +91,7 @@ impl<R: From<Runtime>> Builder<R> {
                 pin: false,
                 processors: sys::Processors::of_caller(),
                 on_task_panic: None,
-                watched: false,
+                watched: watchdog::Config::default().limit.is_some(),
             },
             threads: WorkerThreads {
                 name: "fibra".to_owned(),
@@ -323,7 +323,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// Watches for tasks that hold their worker for longer than `limit`.
     ///
     /// A task holds its worker by computing, or by a call that blocks the thread. Each such stall
-    /// is told once. Off unless set.
+    /// is told once, by a line on standard error or by [`on_stall`](Builder::on_stall). Unless set it is
+    /// one second in builds with debug assertions, and off in others. `Duration::MAX` turns it off.
     ///
     /// The thread looks four times per limit, and once a millisecond at the most. So a report is up
     /// to half a limit late, and a stall hardly longer than the limit may be missed. No report is
@@ -335,14 +336,15 @@ impl<R: From<Runtime>> Builder<R> {
     #[track_caller]
     pub fn stall_limit(mut self, limit: Duration) -> Self {
         assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
-        self.threads.watch.limit = Some(limit);
-        self.config.watched = true;
+        self.threads.watch.limit = (limit < Duration::MAX).then_some(limit);
+        self.threads.watch.is_required = true;
+        self.config.watched = self.threads.watch.limit.is_some();
         self
     }
 
     /// Sets what is done at a stall, in place of a line on standard error.
     ///
-    /// Does nothing without a [`stall_limit`](Builder::stall_limit).
+    /// Does nothing where no [`stall_limit`](Builder::stall_limit) is in force.
     ///
     /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not
     /// wait for that task, nor for other tasks of that worker. A panic of the hook is reported, and

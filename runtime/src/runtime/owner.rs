@@ -60,6 +60,7 @@ impl Runtime {
     /// assert_eq!(runtime.workers(), 1);
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -71,6 +72,7 @@ impl Runtime {
     /// Runs `f` on the blocking pool of this runtime.
     ///
     /// See [`spawn_blocking`](crate::spawn_blocking).
+    #[track_caller]
     pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
