@@ -91,6 +91,7 @@ impl<R: From<Runtime>> Builder<R> {
                 pin: false,
                 processors: sys::Processors::of_caller(),
                 on_task_panic: None,
+                end_within: None,
                 watched: watchdog::Config::default().limit.is_some(),
             },
             threads: WorkerThreads {
@@ -368,6 +369,31 @@ impl<R: From<Runtime>> Builder<R> {
     /// ```
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.threads.watch.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets how long the end of the runtime may take: from the return of the main task, or the begin of
+    /// the drop, until all tasks have ended.
+    ///
+    /// When it takes longer, the process reports on standard error every task that is left and what it
+    /// waits for, and exits with code 1. No destructor of these tasks runs then. So two tasks that wait
+    /// for each other's mutex do not keep a process for ever. `Duration::MAX` is no limit.
+    ///
+    /// Unless set it is one minute for a runtime that [`run`](Builder::run) of the builder makes, and no
+    /// limit for one that [`build`](Builder::build) makes.
+    ///
+    /// [`shutdown_timeout`](Runtime::shutdown_timeout) has a limit of its own, and exits nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::time::Duration;
+    /// let within = fibra::Runtime::builder().workers(1).end_within(Duration::from_secs(10));
+    /// assert_eq!(within.run(|| fibra::spawn(fibra::task::park).task().is_finished())?, false);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn end_within(mut self, limit: Duration) -> Self {
+        self.config.end_within = Some(limit);
         self
     }
 

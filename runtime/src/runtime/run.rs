@@ -130,7 +130,8 @@ fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
         return None;
     }
     let shared = Arc::clone(shared);
+    let limit = shared.config.end_within.unwrap_or(shutdown::RUN_LIMIT);
     // Without a thread there is no report; nothing else depends on it.
     let builder = thread::Builder::new().name("fibra-ending".to_owned());
-    driver_here::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared))).ok()
+    driver_here::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared, limit))).ok()
 }

@@ -37,6 +37,8 @@ pub(crate) struct Config {
     /// its worker may be pinned.
     pub(crate) processors: Processors,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
+    /// How long the end may take, if the program sets it.
+    pub(crate) end_within: Option<Duration>,
     /// A thread watches how long tasks run.
     pub(crate) watched: bool,
 }
