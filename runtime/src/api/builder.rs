@@ -471,6 +471,13 @@ impl Builder {
         self
     }
 
+    /// Describes the main task of a `run`.
+    pub(crate) fn main(stack_size: usize) -> Self {
+        let mut main = Builder::new().name("main").stack_size(stack_size);
+        main.traits().is_main = true;
+        main
+    }
+
     /// Makes the task run even if it is cancelled before its start, or the runtime ends.
     ///
     /// A caller that cannot be unwound waits for its result and its end.

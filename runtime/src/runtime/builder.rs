@@ -43,6 +43,9 @@ use crate::tasks::overflow_report;
 /// Environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 
+/// The usual stack of the main task: as much as the main thread of a program has.
+const MAIN_STACK_SIZE: usize = 8 << 20;
+
 /// Describes a runtime; made by `Runtime::builder`.
 ///
 /// `R` is the type that [`build`](Builder::build) returns.
@@ -91,6 +94,7 @@ impl<R: From<Runtime>> Builder<R> {
                 pin: false,
                 processors: sys::Processors::of_caller(),
                 on_task_panic: None,
+                main_stack_size: MAIN_STACK_SIZE,
                 end_within: None,
                 watched: watchdog::Config::default().limit.is_some(),
             },
@@ -123,10 +127,33 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Sets the size of the tasks' stacks in bytes of address space.
     ///
-    /// The guard is included, and the size is rounded up to a power of two. 256 KiB unless set.
-    /// Only what a task touches becomes memory, and most tasks need one page of 4 KiB.
+    /// The guard is included, and the size is rounded up to a power of two. Unless set it is 256 KiB,
+    /// and 1 MiB in builds with debug assertions. Only what a task touches becomes memory, and most
+    /// tasks need one page of 4 KiB. The main task has a [size of its own](Builder::main_stack_size).
+    ///
+    /// The lowest part of a stack is its guard: 16 KiB, but one page for stacks of up to 32 KiB. Rust
+    /// code touches each page of its frames, so it never steps over a guard. Code in C with larger
+    /// frames than that may, unless it is compiled with stack probes. Give it larger stacks, or call it
+    /// in [`on_big_stack`](crate::task::on_big_stack).
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stacks.size = bytes;
+        self
+    }
+
+    /// Sets the size of the stack of the main task, the closure of a `run`, in bytes of address space.
+    ///
+    /// The guard is included, and the size is rounded up to a power of two. 8 MiB unless set, as a main
+    /// thread has. Only what the task touches becomes memory.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let runtime = fibra::Runtime::builder().workers(1).main_stack_size(64 << 20);
+    /// assert_eq!(runtime.run(|| std::hint::black_box([1_u8; 10 << 20]).len())?, 10 << 20);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn main_stack_size(mut self, bytes: usize) -> Self {
+        self.config.main_stack_size = bytes;
         self
     }
 

@@ -31,7 +31,7 @@ where
     refuse_inside_a_task();
     // SAFETY: the handle is joined below before anything that `f` borrows can go: `join` on a plain thread ends only when
     // the task is done, or dropped un-run by a runtime that is ending.
-    let handle = unsafe { Builder::new().name("main").spawn_erased_on(shared, f) };
+    let handle = unsafe { Builder::main(shared.config.main_stack_size).spawn_erased_on(shared, f) };
     let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
     let result = match thread_deadlines::earliest() {
         None => handle.join(),
@@ -87,7 +87,7 @@ where
             let _end = end;
             f()
         };
-        let mut first = Builder::new().name("main");
+        let mut first = Builder::main(shared.config.main_stack_size);
         first.inherit();
         // SAFETY: the worker runs until every task of the runtime has ended, so what `f` borrows outlives it.
         main = Some(unsafe { first.spawn_local_erased(worker, body) });

@@ -94,6 +94,8 @@ pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) sheltered: bool,
+    /// It is the main task of a `run`.
+    pub(crate) is_main: bool,
     pub(crate) inherited: Option<Mutex<InheritedLocals>>,
     pub(crate) on_switch: SwitchHook,
 }
@@ -255,6 +257,16 @@ impl Header {
 
     pub(crate) fn stack_size(&self) -> Option<usize> {
         self.traits.as_ref()?.stack_size
+    }
+
+    /// Returns true for the main task of a `run`.
+    pub(crate) fn is_main(&self) -> bool {
+        self.traits.as_ref().is_some_and(|traits| traits.is_main)
+    }
+
+    /// Returns true while the task runs on a big stack.
+    pub(crate) fn is_away(&self) -> bool {
+        !self.away.get().is_null()
     }
 
     /// Returns true if the end of the runtime leaves it alone: code that cannot be unwound depends
