@@ -131,10 +131,10 @@ impl<R: From<Runtime>> Builder<R> {
     /// and 1 MiB in builds with debug assertions. Only what a task touches becomes memory, and most
     /// tasks need one page of 4 KiB. The main task has a [size of its own](Builder::main_stack_size).
     ///
-    /// The lowest part of a stack is its guard: 16 KiB, but one page for stacks of up to 32 KiB. Rust
-    /// code touches each page of its frames, so it never steps over a guard. Code in C with larger
-    /// frames than that may, unless it is compiled with stack probes. Give it larger stacks, or call it
-    /// in [`on_big_stack`](crate::task::on_big_stack).
+    /// The lowest 16 KiB of a stack are its guard; up to 32 KiB the size is doubled, to make room for
+    /// it. Rust code touches each page of its frames, so it never steps over a guard. A frame of C code
+    /// that is larger than 16 KiB may, unless it is compiled with stack probes
+    /// (`-fstack-clash-protection`). The guard does not catch that, whatever the size of the stack.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stacks.size = bytes;
         self
