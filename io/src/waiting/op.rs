@@ -195,7 +195,7 @@ impl<S: AsFd> Descriptor<S> {
     /// Blocks the thread.
     fn wait_in_place(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
         check_may_wait()?;
-        let until = [deadline, wait::thread_deadline()].into_iter().flatten().min();
+        let until = [deadline, wait::begin_thread_wait("a socket or a pipe")].into_iter().flatten().min();
         let in_time = sys::wait_for(self.fd(), direction, until)?;
         if in_time {
             self.heard(direction);

@@ -13,6 +13,7 @@ use crate::base::clock;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
+use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
 use crate::tasks::task::Task;
@@ -96,6 +97,7 @@ pub fn park_timeout(timeout: Duration) -> bool {
 
 /// Parks a plain thread, until the deadlines around the running code at most.
 fn park_thread(timeout: Option<Duration>) {
+    forbid::check_thread_wait(|| "its token (`park`)".to_owned());
     cancel_points::cancellation_point();
     let enclosing = thread_deadlines::earliest().filter(|_| !std::thread::panicking());
     let left = enclosing.map(|deadline| deadline.saturating_duration_since(clock::now()));

@@ -16,6 +16,7 @@ use crate::scheduler::current;
 use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
 use crate::sleep::cancel_points;
+use crate::tasks::forbid;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::shield;
 use crate::tasks::task;
@@ -60,6 +61,7 @@ fn fail(error: JoinError) -> ! {
 /// Running from a task would block its worker, which may be the home worker of what it waits for.
 #[track_caller]
 pub(super) fn refuse_inside_a_task() {
+    forbid::check_thread_wait(|| "a task (`run`)".to_owned());
     assert!(
         current::with_worker(|_| ()).is_none(),
         "a runtime was run inside a runtime: this thread is a worker, and waiting here would block all of its \

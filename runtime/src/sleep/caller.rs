@@ -14,6 +14,7 @@ use crate::scheduler::budget;
 use crate::scheduler::current;
 use crate::scheduler::shared;
 use crate::tasks::context;
+use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
 use crate::tasks::thread_deadlines;
@@ -150,6 +151,16 @@ pub fn home() -> Option<Home> {
 /// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
 ///
 /// For waits in the system on such a thread.
+///
+/// # Panics
+/// Panics on a plain thread that must not wait: `what` names the wait.
+#[track_caller]
+pub fn begin_thread_wait(what: &str) -> Option<Instant> {
+    forbid::check_thread_wait(|| what.to_owned());
+    thread_deadline()
+}
+
+/// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
 pub fn thread_deadline() -> Option<Instant> {
     match in_task() {
         true => None,

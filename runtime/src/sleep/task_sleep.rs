@@ -31,6 +31,7 @@ use crate::waiter::word::Heeded;
 /// deadline of its own ends as if that had come, for its caller can report a timeout. A sleep
 /// without one goes on.
 #[inline(always)]
+#[track_caller]
 pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match (CAN_UNWIND, deadline) {
         (true, _) => sleep_or_cancel(how, deadline),
@@ -49,6 +50,7 @@ pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
 ///
 /// It is for callers that pass the cancellation on or report it.
 #[inline(always)]
+#[track_caller]
 pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<WhileWhole>(how, deadline)
 }
@@ -58,6 +60,7 @@ pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wa
 /// It is for operations that fail while the task unwinds from a panic, and in destructors at the
 /// task's end. The caller must not unwind there.
 #[inline(always)]
+#[track_caller]
 pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Always>(how, deadline)
 }
@@ -66,6 +69,7 @@ pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
 ///
 /// It is for locks, and for waits that keep borrowed memory alive.
 #[inline(always)]
+#[track_caller]
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Never>(how, deadline)
 }
@@ -99,6 +103,7 @@ impl CancelPolicy for Always {
 /// A return that is open over a switch is mispredicted when another task returns in between, which
 /// costs more than the rest of the sleep.
 #[inline(always)]
+#[track_caller]
 fn sleep_as<H: CancelPolicy>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task_with(Worker::has_peers) {
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
@@ -134,6 +139,7 @@ fn is_usual(header: &Header) -> bool {
 }
 
 #[inline(never)]
+#[track_caller]
 fn sleep_unusual<H: CancelPolicy>(
     task: Option<RunningTask>,
     how: &impl WaitStrategy,
@@ -143,7 +149,7 @@ fn sleep_unusual<H: CancelPolicy>(
         return sleep_in_thread::<H>(how, deadline);
     };
     let header = task.header();
-    forbid::check(header);
+    forbid::check_wait(header, how.record());
     let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
     let enclosing = if shielded { None } else { header.enclosing_deadline() };
     let heeded = match H::ALWAYS && header.is_at_end() {
@@ -154,7 +160,12 @@ fn sleep_unusual<H: CancelPolicy>(
 }
 
 /// Sleeps on a plain thread, where only deadlines around the running code cancel.
+#[track_caller]
 fn sleep_in_thread<H: CancelPolicy>(how: &impl WaitStrategy, own: Option<Instant>) -> Waking {
+    match H::IS_SHIELDED {
+        true => forbid::note_thread_lock(how.record()),
+        false => forbid::check_thread_wait(|| forbid::name_of(how.record())),
+    }
     let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
     let enclosing = if shielded { None } else { thread_deadlines::earliest() };
     let until = earlier(own, enclosing);

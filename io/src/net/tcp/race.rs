@@ -89,7 +89,8 @@ fn first_of(
 fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<bool> {
     if !wait::in_task() {
         wait::cancellation_point();
-        let left = wait::thread_deadline().map(|deadline| deadline.saturating_duration_since(clock::now()));
+        let left = wait::begin_thread_wait("a connection")
+            .map(|deadline| deadline.saturating_duration_since(clock::now()));
         return sys::wait_any(fds, Direction::Write, left.into_iter().chain(timeout).min());
     }
     let slice = timeout.map_or(SLICE, |timeout| timeout.min(SLICE));
