@@ -148,7 +148,7 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        forbid::check_may_suspend();
+        forbid::check_may_await_tasks();
         let child = Child { children: &self.children, entry: Cell::new(None) };
         // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
         // that waits until the child's hooks were told of its end, after closure and result are gone. A result that a handle
@@ -195,7 +195,7 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + 'scope,
         T: 'scope,
     {
-        forbid::check_may_suspend();
+        forbid::check_may_await_tasks();
         let child = Child { children: &self.children, entry: Cell::new(None) };
         // SAFETY: as in `spawn_as`; the link to the scope may be dropped on any thread.
         let task = unsafe { builder.spawn_local_borrowing(f, child) };

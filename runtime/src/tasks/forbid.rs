@@ -71,12 +71,20 @@ impl Drop for ForbidSuspend {
 /// unwind between the two.
 ///
 /// # Panics
-/// Where [`forbid_suspend`] forbids a suspension, and on a plain thread that must not wait.
+/// Where [`forbid_suspend`] forbids a suspension.
 #[track_caller]
 pub fn check_may_suspend() {
-    match context::task() {
-        Some(task) => check(task.header()),
-        None => check_thread_wait(|| "other tasks".to_owned()),
+    if let Some(task) = context::task() {
+        check(task.header());
+    }
+}
+
+/// Panics if the caller must not wait for other tasks, be it a task or a plain thread.
+#[track_caller]
+pub(crate) fn check_may_await_tasks() {
+    check_may_suspend();
+    if context::task().is_none() {
+        check_thread_wait(|| "other tasks".to_owned());
     }
 }
 
