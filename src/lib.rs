@@ -9,8 +9,9 @@ pub use fibra_io::compat;
 pub use fibra_io::{Pollable, fs, io, net, os, process};
 pub use fibra_runtime::{
     CancelToken, Elapsed, Handle, JoinError, JoinHandle, StackGuards, Stall, Task, TaskGroup, TaskPanic,
-    block_on, join, parallel_for, parallel_for_each, race, scope, sleep, sleep_until, spawn, spawn_blocking,
-    spawn_local, structured, task, task_local, time, timeout, timeout_at, unblock, yield_now,
+    block_on, join, parallel_for, parallel_for_each, parallel_map, race, race_local, scope, sleep,
+    sleep_until, spawn, spawn_blocking, spawn_local, structured, task, task_local, time, timeout, timeout_at,
+    unblock, yield_now,
 };
 #[doc(hidden)]
 pub use fibra_runtime::{driver, wait};

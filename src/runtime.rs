@@ -107,6 +107,7 @@ impl fmt::Debug for Runtime {
 ///
 /// The calling thread is worker 0, so `f` and its value need be neither `Send` nor `'static`. When `f` returns, the other
 /// tasks are cancelled, and each unwinds on its own worker. Tasks that remain after five seconds are named on standard error.
+/// After a minute ([`end_within`](Builder::end_within)) the process reports what each of them waits for, and exits with code 1.
 ///
 /// # Panics
 /// Resumes the panic of `f`. Panics if a task calls it, and if the system refuses a thread or a descriptor; `run` of

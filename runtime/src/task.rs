@@ -45,7 +45,7 @@
 //! | anything inside [`shield`] | no, for what was set up outside of it |
 //! | anything while the task unwinds | no; I/O that has to wait then fails with `TimedOut`, from a panic once the task is cancelled |
 //! | destructors at task exit: locals, unclaimed result, unstarted closure | no; I/O fails so once the task is cancelled, unless it is in a [`shield`] there |
-//! | plain threads, [`spawn_blocking`] | no: [`is_cancelled`] tells nothing there |
+//! | plain threads, [`spawn_blocking`] | for a [`timeout`] there, except calls in the system that run in place |
 //!
 //! * **Priority.** A notification has precedence over a passed deadline, and a deadline over a
 //!   cancel.
@@ -57,7 +57,11 @@
 //!   made to yield each time, and is named on standard error after a hundred times.
 //! * **Before the start.** A task that is cancelled before it has run never enters its body; what its closure captured is
 //!   dropped on a worker.
-//! * **Destructors that wait.** They may, while their task unwinds from a panic too. Each suspension there takes some
+//! * **Destructors that wait.** A wait in a destructor is a cancellation point where its task does not unwind: the unwinding
+//!   leaves the destructor half done, and the rest of a map or a foreign guard leaks. So wait in a [`shield`] in `drop`, and keep
+//!   foreign values whose destructors wait in a [`Shielded`]. The destructors of this library shield what they drop: messages in a
+//!   channel, unclaimed results, task-locals.
+//! * **Destructors that wait in an unwinding** are no points. Each suspension there takes some
 //!   microseconds more, and the process keeps about a KiB for each of as many tasks as were ever suspended so at once. Where
 //!   the system refuses a thread or memory for that, the process ends, with a message.
 //! * **Foreign frames.** An `extern "C"` frame that is unwound aborts the process.
@@ -103,6 +107,6 @@ pub use crate::runtime::spawn_on::spawn_internal;
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
 pub use crate::tasks::join_error::JoinError;
-pub use crate::tasks::shield::shield;
+pub use crate::tasks::shield::{Shielded, shield};
 pub use crate::tasks::switch_hook::Switch;
 pub use crate::tasks::task::{Task, current, try_current};

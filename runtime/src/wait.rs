@@ -10,8 +10,8 @@ pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub use crate::sleep::back_off::{Looks, back_off_until};
 pub use crate::sleep::caller::{
-    Home, charged_waiter_address, describe_caller, home, in_task, others_are_asleep, owner, owner_in_hook,
-    waiter_address,
+    Home, begin_thread_wait, charged_waiter_address, describe_caller, home, in_task, others_are_asleep,
+    owner, owner_in_hook, thread_deadline, waiter_address,
 };
 pub use crate::sleep::cancel_points::{
     cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled, note_cancelled_here,
@@ -26,7 +26,7 @@ pub use crate::sleep::queue::{LockedQueue, WaitQueue};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
 pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
 pub use crate::tasks::cancel::CAN_UNWIND;
-pub use crate::tasks::forbid::{check_may_suspend, may_suspend};
+pub use crate::tasks::forbid::{check_may_suspend, forbid_thread_waits, may_suspend};
 pub use crate::waiter::description::{EndedBy, Owner, WaitDescription, WaitRecord, WaitsFor};
 pub use crate::waiter::kind::{RawWake, RetainedWake, WakeHandle, call_waker};
 pub use crate::waiter::select_token::Claim;

@@ -13,6 +13,9 @@ use common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, Runtime, StackGuards, task};
 use rerun::{errors, is_child, rerun};
 
+/// The usual size of a stack.
+const USUAL: &str = if cfg!(debug_assertions) { "1 MiB" } else { "256 KiB" };
+
 #[expect(unconditional_recursion, reason = "the overflow is what is tested")]
 fn recurse(depth: u64) -> u64 {
     let frame = black_box([depth; 16]);
@@ -45,7 +48,8 @@ fn an_overflow_names_the_task_its_size_and_the_knob() {
     }
     let _guard = hang_guard();
     let line = report_of(&rerun("an_overflow_names_the_task_its_size_and_the_knob"));
-    assert!(line.contains("'digger'") && line.contains("256 KiB") && line.contains("stack_size"), "{line}");
+    assert!(line.contains("'digger'") && line.contains(USUAL), "{line}");
+    assert!(line.contains("Builder::stack_size") && line.contains("on_big_stack"), "{line}");
 }
 
 #[test]
@@ -55,7 +59,7 @@ fn an_overflow_onto_a_protected_page_is_reported_alike() {
     }
     let _guard = hang_guard();
     let line = report_of(&rerun("an_overflow_onto_a_protected_page_is_reported_alike"));
-    assert!(line.contains("'digger'") && line.contains("256 KiB"), "{line}");
+    assert!(line.contains("'digger'") && line.contains(USUAL), "{line}");
 }
 
 #[test]
@@ -72,18 +76,18 @@ fn an_overflow_of_a_task_without_a_name_tells_its_number() {
     let line = report_of(&output);
     let number =
         errors(&output).lines().find_map(|line| line.strip_prefix("number ").map(str::to_owned)).unwrap();
-    assert!(line.contains(&format!("(id {number})")), "{line}");
+    assert!(line.contains(&format!("(id {number}, spawned at ")) && line.contains("overflow.rs:"), "{line}");
 }
 
 #[test]
-fn an_overflow_of_the_first_task_is_reported() {
+fn an_overflow_of_the_main_task_names_its_size_and_its_knob() {
     if is_child() {
         _ = Runtime::builder().workers(1).run(|| recurse(0));
         return;
     }
     let _guard = hang_guard();
-    let line = report_of(&rerun("an_overflow_of_the_first_task_is_reported"));
-    assert!(line.contains("'main'"), "{line}");
+    let line = report_of(&rerun("an_overflow_of_the_main_task_names_its_size_and_its_knob"));
+    assert!(line.contains("'main'") && line.contains("8 MiB") && line.contains("main_stack_size"), "{line}");
 }
 
 #[test]
@@ -112,7 +116,7 @@ fn an_overflow_of_a_big_stack_tells_the_size_of_that() {
     }
     let _guard = hang_guard();
     let line = report_of(&rerun("an_overflow_of_a_big_stack_tells_the_size_of_that"));
-    assert!(line.contains("'diver'") && line.contains("2 MiB"), "{line}");
+    assert!(line.contains("'diver'") && line.contains("2 MiB; give task::on_big_stack"), "{line}");
 }
 
 #[test]
@@ -159,6 +163,20 @@ fn an_overflow_of_a_plain_thread_is_reported_by_std() {
     let text = errors(&output);
     assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{text}");
     assert!(text.contains("has overflowed its stack") && !text.contains("fibra:"), "{text}");
+}
+
+#[test]
+fn deep_code_of_main_has_the_stack_of_a_main_thread() {
+    fn depth(levels: u32) -> u32 {
+        let frame = black_box([levels; 256]);
+        if levels == 0 { 0 } else { depth(levels - 1) + black_box(frame)[3] / levels }
+    }
+    // At least 1 KiB a level.
+    let levels = 1000;
+    assert_eq!(Runtime::builder().workers(1).run(|| depth(levels)).unwrap(), levels);
+    assert_eq!(runtime(1).run(|| depth(levels)), levels);
+    let small = Runtime::builder().workers(1).main_stack_size(64 << 10);
+    assert_eq!(small.run(|| task::on_big_stack(8 << 20, || depth(levels))).unwrap(), levels);
 }
 
 fn touch_the_null_page() {

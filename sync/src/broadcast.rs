@@ -31,6 +31,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use crate::budget;
@@ -471,7 +472,8 @@ impl<T> Drop for Receiver<T> {
         // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
         while self.next < end {
             let unneeded = self.ring.with(|state| state.skip(&mut self.next, end));
-            drop(unneeded);
+            // No cancellation cuts the destructors of the values short.
+            shield(|| drop(unneeded));
         }
     }
 }

@@ -36,6 +36,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use crate::budget;
@@ -342,7 +343,10 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        drop(self.take_outcome());
+        if let Some(value) = self.take_outcome() {
+            // No cancellation cuts its destructor short.
+            shield(|| drop(value));
+        }
     }
 }
 

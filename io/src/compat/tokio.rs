@@ -19,6 +19,7 @@ use ::tokio::runtime::{self, Handle};
 use fibra_runtime::driver::unpinned;
 use fibra_runtime::limit::Refusal;
 use fibra_runtime::task::forbid_suspend;
+use fibra_runtime::wait;
 
 thread_local! {
     /// On the thread of tokio.
@@ -43,6 +44,11 @@ thread_local! {
 /// context must be left in the order in which it was entered, which tasks that change over in between would not do. On the
 /// thread of tokio itself, in what was spawned with `tokio::spawn`, which would wait for itself. When that thread cannot be
 /// started; [`handle`] answers with an error then.
+///
+/// What was spawned with `tokio::spawn`, such as the handlers of a server, panics in each wait of fibra, a sleep or a `recv`
+/// for example: it would block tokio's only thread. Await there, also the handle of a task that
+/// [`Handle::spawn`](fibra_runtime::Handle::spawn) starts for the call. A lock may be taken there. If it is contended, the thread
+/// waits for it; the first such lock of the process is reported on standard error.
 ///
 /// # Examples
 /// ```
@@ -96,6 +102,7 @@ pub fn handle() -> io::Result<&'static Handle> {
     let handle = tokio.handle().clone();
     let serve = move || {
         IS_TOKIO.set(true);
+        wait::forbid_thread_waits("tokio (see `fibra::compat::tokio`)");
         tokio.block_on(pending::<()>())
     };
     let started = unpinned(|| thread::Builder::new().name("fibra-tokio".to_owned()).spawn(serve));

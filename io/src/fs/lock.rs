@@ -13,13 +13,13 @@ use fibra_runtime::wait;
 
 use crate::waiting::looks::look_until;
 
-/// Waits until the file is locked, by `lock` in a thread and by `try_lock` in a task.
+/// Waits until the file is locked, by `lock` in a thread, and by `try_lock` in a task and inside a timeout.
 pub(super) fn lock_by(
     file: &File,
     lock: fn(&File) -> io::Result<()>,
     try_lock: fn(&File) -> Result<(), TryLockError>,
 ) -> io::Result<()> {
-    if !wait::in_task() {
+    if !wait::in_task() && wait::thread_deadline().is_none() {
         return lock(file);
     }
     let look = || match try_lock(file) {

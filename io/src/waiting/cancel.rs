@@ -42,8 +42,5 @@ pub(crate) fn cancelled() -> io::Error {
 
 /// Sleeps, the task or the thread, before it looks again for something without an event.
 pub(crate) fn pause(time: Duration) {
-    match wait::in_task() {
-        true => fibra_runtime::sleep(time),
-        false => std::thread::sleep(time),
-    }
+    fibra_runtime::sleep(time);
 }

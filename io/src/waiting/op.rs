@@ -194,9 +194,13 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Blocks the thread.
     fn wait_in_place(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
-        let in_time = sys::wait_for(self.fd(), direction, deadline)?;
+        check_may_wait()?;
+        let until = [deadline, wait::begin_thread_wait("a socket or a pipe")].into_iter().flatten().min();
+        let in_time = sys::wait_for(self.fd(), direction, until)?;
         if in_time {
             self.heard(direction);
+        } else if until != deadline {
+            return Err(end_by_cancel());
         }
         Ok(in_time)
     }

@@ -93,7 +93,9 @@ fn a_poll_that_waits_is_told_so() {
             beside_tokio::block_on(async { fibra_runtime::sleep(Duration::from_millis(1)) });
         });
         let error = waits.join().unwrap_err();
-        assert!(error.to_string().contains("forbid_suspend"), "{error}");
+        for word in ["forbid_suspend", "sleep", "compat::tokio::block_on", "await"] {
+            assert!(error.to_string().contains(word), "{error}");
+        }
         assert_eq!(beside_tokio::block_on(async { 1 }), 1);
     });
 }
@@ -242,5 +244,31 @@ fn the_first_calls_at_one_moment_start_one_runtime() {
         });
         let ids = ids.into_inner().unwrap();
         assert!(ids.iter().all(|id| *id == ids[0]));
+    });
+}
+
+#[test]
+fn a_wait_on_the_thread_of_tokio_is_told_so() {
+    in_tasks(|| {
+        let (client, _server) = pair();
+        let socket = move || _ = std::io::Read::read(&mut &client, &mut [0]);
+        type Wait = Box<dyn FnOnce() + Send>;
+        let waits: Vec<(&str, Wait)> = vec![
+            ("sleep", Box::new(|| fibra_runtime::sleep(Duration::from_millis(1)))),
+            ("park", Box::new(fibra_runtime::task::park)),
+            ("join", {
+                let task = fibra_runtime::spawn(fibra_runtime::task::park);
+                Box::new(|| _ = task.join())
+            }),
+            ("a socket", Box::new(socket)),
+        ];
+        for (name, wait) in waits {
+            let theirs = beside_tokio::handle().unwrap().spawn(async { wait() });
+            let panic = fibra_runtime::block_on(theirs).unwrap_err().into_panic();
+            let text = panic.downcast_ref::<String>().expect("a text");
+            for word in [name, "only thread of tokio", "Handle::spawn"] {
+                assert!(text.contains(word), "{name}: {text}");
+            }
+        }
     });
 }

@@ -573,3 +573,19 @@ fn a_reset_wakes_a_sleeping_reader() {
         assert_eq!(reader.join(), ErrorKind::ConnectionReset);
     });
 }
+
+#[test]
+fn a_timeout_ends_waits_and_the_data_of_later_stays() {
+    everywhere(|| {
+        let ((listener, address), (mut client, mut server)) = (listener(), pair());
+        let short = Duration::from_millis(3);
+        assert!(fibra_runtime::timeout(short, || listener.accept()).is_err());
+        assert!(fibra_runtime::timeout(short, || client.read(&mut [0])).is_err());
+        server.write_all(b"later").unwrap();
+        let mut buf = [0; 5];
+        client.read_exact(&mut buf).unwrap();
+        assert_eq!(&buf, b"later");
+        let _other = TcpStream::connect(address).unwrap();
+        listener.accept().unwrap();
+    });
+}

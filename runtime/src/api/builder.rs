@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::panic::Location;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
@@ -34,6 +35,8 @@ use crate::tasks::switch_hook::{Switch, SwitchHook};
 pub struct Builder {
     traits: Option<Box<Traits>>,
     nature: Nature,
+    /// The call that spawns the task; unless set, that of the builder.
+    spawned_at: Option<&'static Location<'static>>,
 }
 
 impl Builder {
@@ -187,14 +190,47 @@ impl Builder {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     #[track_caller]
-    pub fn spawn_local<F, T>(mut self, f: F) -> JoinHandle<T>
+    pub fn spawn_local<F, T>(self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
+        self.spawn_local_with(f, ())
+    }
+
+    /// Spawns the task with task hooks on the current worker.
+    ///
+    /// # Panics
+    /// Panics off a worker.
+    #[track_caller]
+    pub(crate) fn spawn_local_with<F, T, K>(self, f: F, hooks: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + 'static,
+        T: 'static,
+        K: TaskHooks + Send + 'static,
+    {
+        // SAFETY: all of them are `'static`, and the hooks are `Send`.
+        unsafe { self.spawn_local_borrowing(f, hooks) }
+    }
+
+    /// Spawns the task with task hooks on the current worker.
+    ///
+    /// # Panics
+    /// Panics off a worker.
+    ///
+    /// # Safety
+    /// What `f` and its value borrow lives until the handle or the hooks say that the task is done. What
+    /// the hooks borrow lives until they were told so, and they may be dropped on any thread.
+    #[track_caller]
+    pub(crate) unsafe fn spawn_local_borrowing<F, T, K>(mut self, f: F, hooks: K) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T,
+        K: TaskHooks,
+    {
         self.inherit();
-        // SAFETY: `f` and `T` are `'static`.
-        let made = current::with_worker(|worker| unsafe { self.make_local(worker, f) });
+        self.locate();
+        // SAFETY: by this function's contract.
+        let made = current::with_worker(|worker| unsafe { self.make_local(worker, f, hooks) });
         made.unwrap_or_else(|| off_the_runtime("spawn_local")).queue(spawn_here)
     }
 
@@ -223,12 +259,14 @@ impl Builder {
         self.spawn_on_pool(&shared, Nature::Blocking, f)
     }
 
+    #[track_caller]
     pub(crate) fn spawn_on_pool<F, T>(mut self, shared: &Arc<Shared>, nature: Nature, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         self.nature = nature;
+        self.locate();
         self.make_owned(shared, f).queue(|task| {
             // SAFETY: made just now; the runtime's count goes to the pool.
             unsafe { shared.spawn_on_pool(task) };
@@ -237,6 +275,7 @@ impl Builder {
     }
 
     /// Spawns the task on the runtime `shared`.
+    #[track_caller]
     pub(crate) fn spawn_on_runtime<F, T>(self, shared: &Shared, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -247,12 +286,14 @@ impl Builder {
     }
 
     /// Spawns a task that starts and stays on worker `index` of the runtime `shared`.
+    #[track_caller]
     pub(crate) fn spawn_on_worker<F, T>(mut self, shared: &Shared, index: usize, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
         self.inherit();
+        self.locate();
         self.nature = Nature::Local;
         self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject_at(index, task)))
     }
@@ -306,6 +347,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: TaskHooks,
     {
+        self.locate();
         let Some(may_inherit) = current::with_worker(has_heirs) else {
             let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
             self.inherit();
@@ -325,6 +367,7 @@ impl Builder {
     ///
     /// # Safety
     /// As for `make`.
+    #[track_caller]
     pub(crate) unsafe fn spawn_erased_on<F, T>(mut self, shared: &Shared, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T,
@@ -334,6 +377,7 @@ impl Builder {
             return unsafe { self.spawn_erased(f, ()) };
         }
         self.inherit();
+        self.locate();
         // SAFETY: by this function's contract.
         unsafe { self.make(shared, None, f, ()) }.queue(|task| count_out_refused(shared, shared.inject(task)))
     }
@@ -347,7 +391,7 @@ impl Builder {
         F: FnOnce() -> T,
     {
         // SAFETY: by this function's contract.
-        let made = unsafe { self.make_local(worker, f) };
+        let made = unsafe { self.make_local(worker, f, ()) };
         made.queue(|task| {
             worker.spawned(task);
             Ok(())
@@ -355,14 +399,15 @@ impl Builder {
     }
 
     /// # Safety
-    /// As for `spawn_local_erased`.
-    unsafe fn make_local<F, T>(mut self, worker: &Worker, f: F) -> Made<T>
+    /// As for `spawn_local_borrowing`.
+    unsafe fn make_local<F, T, K>(mut self, worker: &Worker, f: F, hooks: K) -> Made<T>
     where
         F: FnOnce() -> T,
+        K: TaskHooks,
     {
         self.nature = Nature::Local;
         // SAFETY: by this function's contract; the task stays on its worker.
-        unsafe { self.make(worker.shared(), Some(worker), f, ()) }
+        unsafe { self.make(worker.shared(), Some(worker), f, hooks) }
     }
 
     fn make_owned<F, T>(self, shared: &Shared, f: F) -> Made<T>
@@ -391,8 +436,12 @@ impl Builder {
             Some(worker) => (Some(&worker.context().slabs), worker.next_id()),
             None => (None, shared::reserve_ids(1)),
         };
-        let task =
-            raw::new(slabs, f, hooks, Origin { kind: &wake::TASK, id, nature, traits: self.traits.take() });
+        let task = raw::new(
+            slabs,
+            f,
+            hooks,
+            Origin { kind: &wake::TASK, id, nature, spawned_at: self.spawned_at, traits: self.traits.take() },
+        );
         // SAFETY: made with `T` just now; the handle's count goes to it.
         Made { task, handle: unsafe { JoinHandle::new(task) }, admitted }
     }
@@ -405,6 +454,28 @@ impl Builder {
         if let Some(inherited) = context::inherited_locals() {
             self.traits().inherited = Some(Mutex::new(inherited));
         }
+    }
+
+    /// Notes the caller as the place of the spawn, unless one was noted before.
+    #[inline(always)]
+    #[track_caller]
+    fn locate(&mut self) {
+        if !matches!(self.nature, Nature::Internal | Nature::Forked | Nature::Call) {
+            self.spawned_at.get_or_insert(Location::caller());
+        }
+    }
+
+    /// Sets the place of the spawn, for an operation that spawns inside a closure.
+    pub(crate) fn at(mut self, place: &'static Location<'static>) -> Self {
+        self.spawned_at = Some(place);
+        self
+    }
+
+    /// Describes the main task of a `run`.
+    pub(crate) fn main(stack_size: usize) -> Self {
+        let mut main = Builder::new().name("main").stack_size(stack_size);
+        main.traits().is_main = true;
+        main
     }
 
     /// Makes the task run even if it is cancelled before its start, or the runtime ends.

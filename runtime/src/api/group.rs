@@ -8,6 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
+use std::panic::Location;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -270,14 +271,14 @@ impl<T> TaskGroup<T> {
         })
     }
 
-    /// Waits for the next task to end, and returns its result and number.
+    /// Waits for the next task to end, and takes it out.
     ///
     /// Returns `None` when there are no tasks.
-    fn next(&self, deadline: Option<Instant>) -> Result<Option<Joined<T>>, StillRunning> {
+    fn next(&self, deadline: Option<Instant>) -> Result<Option<Ended<T>>, StillRunning> {
         cancel_points::checkpoint();
         loop {
             if let Poll::Ready(taken) = self.take() {
-                return Ok(taken.map(|(number, handle)| (number, handle.take())));
+                return Ok(taken);
             }
             let (outcome, _) = self.shared.queue.wait(
                 JOINERS,
@@ -297,6 +298,10 @@ impl<T> TaskGroup<T> {
     }
 
     fn all(&self) -> impl Iterator<Item = Joined<T>> {
+        self.all_ended().map(|(number, handle)| (number, handle.take()))
+    }
+
+    fn all_ended(&self) -> impl Iterator<Item = Ended<T>> {
         std::iter::from_fn(|| self.next(None).expect("a wait without a deadline does not run out"))
     }
 
@@ -307,6 +312,27 @@ impl<T> TaskGroup<T> {
     /// the next call.
     pub fn join_next(&self) -> Option<Result<T, JoinError>> {
         self.all().next().map(|(_, result)| result)
+    }
+
+    /// Waits for the next task to end, and takes its result with the task; `None` without tasks.
+    ///
+    /// # Cancellation
+    /// As for [`join_next`](TaskGroup::join_next).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let group = fibra::TaskGroup::new();
+    /// let spawned = group.spawn(|| panic!("no luck"));
+    /// let (task, result) = group.join_next_with_task().unwrap();
+    /// assert!(task == spawned && result.unwrap_err().is_panic());
+    /// # let _: fibra::TaskGroup<()> = group;
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn join_next_with_task(&self) -> Option<(Task, Result<T, JoinError>)> {
+        self.all_ended().next().map(|(_, handle)| (handle.task().clone(), handle.take()))
     }
 
     /// Waits for the next task to end, at most for `timeout`, and takes its result.
@@ -329,7 +355,7 @@ impl<T> TaskGroup<T> {
     /// ```
     pub fn join_next_timeout(&self, timeout: Duration) -> Result<Option<Result<T, JoinError>>, StillRunning> {
         let ended = self.next(sleep::deadline(timeout))?;
-        Ok(ended.map(|(_, result)| result))
+        Ok(ended.map(|(_, handle)| handle.take()))
     }
 
     /// Takes the result of an ended task, without a wait; `None` if none has ended.
@@ -444,9 +470,58 @@ impl<T: Send + 'static> TaskGroup<T> {
         F: FnOnce() -> T + Send + 'static,
     {
         Builder::require_runtime("TaskGroup::spawn");
+        let builder = builder.at(Location::caller());
+        self.enter(|member| builder.spawn_with(f, member))
+    }
+
+    /// Spawns a task that stays on the current worker, as [`spawn`](TaskGroup::spawn) does elsewhere.
+    ///
+    /// `f` need not be `Send`.
+    ///
+    /// # Cancellation
+    /// A cancellation point in a group with a limit.
+    ///
+    /// # Panics
+    /// Panics off a worker.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+    /// let text = std::rc::Rc::new("local");
+    /// let group = fibra::TaskGroup::new();
+    /// group.spawn_local({ let text = text.clone(); move || text.len() });
+    /// assert_eq!(group.join_next().unwrap().unwrap(), text.len());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F>(&self, f: F) -> Task
+    where
+        F: FnOnce() -> T + 'static,
+    {
+        self.spawn_local_as(Builder::new(), f)
+    }
+
+    /// Spawns the task that `builder` describes, as [`spawn_local`](TaskGroup::spawn_local) does.
+    ///
+    /// # Panics
+    /// Panics off a worker.
+    #[track_caller]
+    pub fn spawn_local_as<F>(&self, builder: Builder, f: F) -> Task
+    where
+        F: FnOnce() -> T + 'static,
+    {
+        let builder = builder.at(Location::caller());
+        self.enter(|member| builder.spawn_local_with(f, member))
+    }
+
+    /// Takes a place, has `spawn` make the task for it, and keeps the handle.
+    #[track_caller]
+    fn enter(&self, spawn: impl FnOnce(Member<T>) -> JoinHandle<T>) -> Task {
         let key = self.occupy();
         let occupied = Occupied { shared: &self.shared, key };
-        let handle = builder.spawn_with(f, Member { shared: Arc::clone(&self.shared), key });
+        let handle = spawn(Member { shared: Arc::clone(&self.shared), key });
         mem::forget(occupied);
         let task = handle.task().clone();
         self.shared.queue.with(|state, waiters| match &mut state.running[key].stage {

@@ -235,6 +235,26 @@ impl Interval {
     }
 }
 
+/// Ticks for ever: `next` is [`tick`](Interval::tick).
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::time::{Duration, interval};
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let ticks: Vec<_> = interval(Duration::from_millis(1)).take(3).collect();
+/// assert_eq!(ticks[2] - ticks[0], Duration::from_millis(2));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+impl Iterator for Interval {
+    type Item = Instant;
+
+    fn next(&mut self) -> Option<Instant> {
+        Some(self.tick())
+    }
+}
+
 /// Returns `time` modulo `period`.
 fn remainder(time: Duration, period: Duration) -> Duration {
     let nanos = time.as_nanos() % period.as_nanos();

@@ -18,6 +18,7 @@ use crate::tasks::context;
 use crate::tasks::header::{Header, Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::{Detaching, Join, Joiner};
+use crate::tasks::shield::shield;
 use crate::tasks::task::Task;
 use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
@@ -320,8 +321,9 @@ impl<T> Drop for JoinHandle<T> {
             task.header().cancel_flags.set_cancelled();
         }
         if join.detach() == Detaching::Done {
+            // No cancellation cuts the destructor of the result short.
             // SAFETY: the task is done and its result was not taken, so it is the handle's.
-            unsafe { (task.header().vtable.drop_output)(task) }
+            shield(|| unsafe { (task.header().vtable.drop_output)(task) });
         }
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod interval;
 pub(crate) mod join;
 pub(crate) mod join_handle;
 pub(crate) mod parallel_loop;
+pub(crate) mod parallel_map;
 pub(crate) mod park;
 pub(crate) mod race;
 pub(crate) mod range;

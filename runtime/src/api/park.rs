@@ -9,12 +9,15 @@ use std::ptr;
 use std::time::{Duration, Instant};
 
 use crate::api::sleep;
+use crate::base::clock;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
+use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::parking::{Entered, Left, Parking, Unparked};
 use crate::tasks::task::Task;
+use crate::tasks::thread_deadlines;
 use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, Flag, UntilRaised, Waking};
@@ -58,7 +61,7 @@ impl Flag for Parking {
 pub fn park() {
     match context::task() {
         Some(task) => _ = park_until(*task, None),
-        None => std::thread::park(),
+        None => park_thread(None),
     }
 }
 
@@ -86,10 +89,24 @@ pub fn park_timeout(timeout: Duration) -> bool {
     match context::task() {
         Some(task) => park_until(*task, sleep::deadline(timeout)),
         None => {
-            std::thread::park_timeout(timeout);
+            park_thread(Some(timeout));
             true
         }
     }
+}
+
+/// Parks a plain thread, until the deadlines around the running code at most.
+fn park_thread(timeout: Option<Duration>) {
+    forbid::check_thread_wait(|| "its token (`park`)".to_owned());
+    cancel_points::cancellation_point();
+    let enclosing = thread_deadlines::earliest().filter(|_| !std::thread::panicking());
+    let left = enclosing.map(|deadline| deadline.saturating_duration_since(clock::now()));
+    match left.into_iter().chain(timeout).min() {
+        Some(timeout) => std::thread::park_timeout(timeout),
+        None => std::thread::park(),
+    }
+    // A token that came is left to the next park.
+    cancel_points::cancellation_point();
 }
 
 #[inline(always)]

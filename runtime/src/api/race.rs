@@ -6,7 +6,7 @@ use std::any::Any;
 use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::mem;
-use std::panic::resume_unwind;
+use std::panic::{Location, resume_unwind};
 
 use crate::api::builder::Builder;
 use crate::api::scope::{Scope, ScopedJoinHandle, scope};
@@ -73,7 +73,43 @@ where
     A: Send,
     B: Send,
 {
-    match run((Closure::new(f), (Closure::new(g), ()))) {
+    either(run((Closure::new(f), (Closure::new(g), ()))))
+}
+
+/// Runs both closures on the current worker, each in a task; the first to end wins.
+///
+/// As [`race`](fn@crate::race), but the closures and their values need not be `Send`. A closure that
+/// computes holds up its opponent.
+///
+/// # Cancellation
+/// As for [`race`](fn@crate::race).
+///
+/// # Panics
+/// As [`race`](fn@crate::race); and off a worker, as on a thread of the blocking pool.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::cell::Cell;
+/// use fibra::structured::Either;
+/// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+/// let steps = Cell::new(0);
+/// let won = fibra::race_local(|| steps.set(1), || fibra::task::park());
+/// assert_eq!((won, steps.get()), (Either::Left(()), 1));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[track_caller]
+pub fn race_local<A, B, F, G>(f: F, g: G) -> Either<A, B>
+where
+    F: FnOnce() -> A,
+    G: FnOnce() -> B,
+{
+    either(run((Closure::local(f), (Closure::local(g), ()))))
+}
+
+fn either<A, B>(won: Either<A, Either<B, Infallible>>) -> Either<A, B> {
+    match won {
         Either::Left(value) => Either::Left(value),
         Either::Right(Either::Left(value)) => Either::Right(value),
         Either::Right(Either::Right(never)) => match never {},
@@ -142,11 +178,14 @@ pub enum Either<A, B> {
 #[doc(hidden)]
 pub struct FirstEnd {
     queue: WaitQueue<Option<usize>, ()>,
+    /// The call of the race.
+    place: &'static Location<'static>,
 }
 
 impl FirstEnd {
+    #[track_caller]
     pub(crate) fn new() -> Self {
-        FirstEnd { queue: WaitQueue::new(None) }
+        FirstEnd { queue: WaitQueue::new(None), place: Location::caller() }
     }
 
     fn report(&self, index: usize) {
@@ -183,7 +222,8 @@ impl FirstEnd {
 }
 
 /// Reports the end of its closure when it is dropped, even if the closure never ran.
-struct ReportEnd<'a> {
+#[doc(hidden)]
+pub struct ReportEnd<'a> {
     first_end: &'a FirstEnd,
     index: usize,
 }
@@ -230,16 +270,79 @@ pub trait Closures: Sized {
     ) -> Result<Option<Self::Won>, Lost>;
 }
 
-/// One closure of a race.
+/// One closure of a race, which runs at a `P`.
 #[doc(hidden)]
-pub struct Closure<F, T> {
+pub struct Closure<F, T, P = AnyWorker> {
     f: F,
-    value: PhantomData<T>,
+    value: PhantomData<(T, P)>,
 }
 
 impl<F: FnOnce() -> T, T> Closure<F, T> {
     pub fn new(f: F) -> Self {
         Closure { f, value: PhantomData }
+    }
+}
+
+impl<F: FnOnce() -> T, T> Closure<F, T, ThisWorker> {
+    fn local(f: F) -> Self {
+        Closure { f, value: PhantomData }
+    }
+}
+
+/// Where a closure of a race runs.
+#[doc(hidden)]
+pub trait Place<F, T> {
+    fn spawn<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        builder: Builder,
+        f: F,
+        report: ReportEnd<'scope>,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: 'scope,
+        T: 'scope;
+}
+
+#[doc(hidden)]
+pub struct AnyWorker;
+#[doc(hidden)]
+pub struct ThisWorker;
+
+impl<F: FnOnce() -> T + Send, T: Send> Place<F, T> for AnyWorker {
+    #[track_caller]
+    fn spawn<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        builder: Builder,
+        f: F,
+        report: ReportEnd<'scope>,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: 'scope,
+        T: 'scope,
+    {
+        scope.spawn_as(builder, move || {
+            let _report = report;
+            f()
+        })
+    }
+}
+
+impl<F: FnOnce() -> T, T> Place<F, T> for ThisWorker {
+    #[track_caller]
+    fn spawn<'scope>(
+        scope: &'scope Scope<'scope, '_>,
+        builder: Builder,
+        f: F,
+        report: ReportEnd<'scope>,
+    ) -> ScopedJoinHandle<'scope, T>
+    where
+        F: 'scope,
+        T: 'scope,
+    {
+        scope.spawn_local_as(builder, move || {
+            let _report = report;
+            f()
+        })
     }
 }
 
@@ -260,10 +363,9 @@ impl Closures for () {
     }
 }
 
-impl<F, T, R> Closures for (Closure<F, T>, R)
+impl<F, T, P, R> Closures for (Closure<F, T, P>, R)
 where
-    F: FnOnce() -> T + Send,
-    T: Send,
+    P: Place<F, T>,
     R: Closures,
 {
     type Won = Either<T, R::Won>;
@@ -282,11 +384,9 @@ where
         let (Closure { f, .. }, rest) = self;
         let report = ReportEnd { first_end, index };
         // Where a race cannot be unwound it must end with a value, so the closures must run.
-        let builder = if cancel_points::may_unwind() { Builder::new() } else { Builder::new().sheltered() };
-        let first = scope.spawn_as(builder, move || {
-            let _report = report;
-            f()
-        });
+        let builder = Builder::new().at(first_end.place);
+        let builder = if cancel_points::may_unwind() { builder } else { builder.sheltered() };
+        let first = P::spawn(scope, builder, f, report);
         (first, rest.start(scope, first_end, index + 1))
     }
 

@@ -21,9 +21,7 @@ use crate::scheduler::current;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::wait::{Outcome, Until};
-use crate::tasks::bounds::Look;
 use crate::tasks::cancel;
-use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
@@ -150,12 +148,57 @@ impl<'scope> Scope<'scope, '_> {
         F: FnOnce() -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        forbid::check_may_suspend();
+        forbid::check_may_await_tasks();
         let child = Child { children: &self.children, entry: Cell::new(None) };
         // SAFETY: `f` and `T` are `Send`. What they borrow outlives 'scope, which does not end before the scope's wait; and
         // that waits until the child's hooks were told of its end, after closure and result are gone. A result that a handle
         // owns is reached through the handle alone, which does not outlive 'scope.
         let task = unsafe { builder.spawn_erased(f, child) };
+        ScopedJoinHandle { task, scope: PhantomData }
+    }
+
+    /// Spawns a task that may borrow from outside the scope, and stays on the current worker.
+    ///
+    /// `f` and its value need not be `Send`.
+    ///
+    /// # Panics
+    /// As [`spawn`](Scope::spawn); and off a worker, as on a thread of the blocking pool.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(2).build()?.run(|| {
+    /// let count = std::cell::Cell::new(1);
+    /// fibra::scope(|scope| {
+    ///     scope.spawn_local(|| count.set(count.get() + 1));
+    /// });
+    /// assert_eq!(count.get(), 2);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F, T>(&'scope self, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + 'scope,
+        T: 'scope,
+    {
+        self.spawn_local_as(Builder::new(), f)
+    }
+
+    /// Spawns the task that `builder` describes, as [`spawn_local`](Scope::spawn_local) does.
+    ///
+    /// # Panics
+    /// As [`spawn_local`](Scope::spawn_local).
+    #[track_caller]
+    pub fn spawn_local_as<F, T>(&'scope self, builder: Builder, f: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + 'scope,
+        T: 'scope,
+    {
+        forbid::check_may_await_tasks();
+        let child = Child { children: &self.children, entry: Cell::new(None) };
+        // SAFETY: as in `spawn_as`; the link to the scope may be dropped on any thread.
+        let task = unsafe { builder.spawn_local_borrowing(f, child) };
         ScopedJoinHandle { task, scope: PhantomData }
     }
 }
@@ -234,8 +277,8 @@ impl Children {
             // The frame must not be left while children borrow from it. A leaked guard may forbid the
             // wait, which then panics.
             let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
-            let cancelled = || context::task().is_some_and(|task| task.header().hit(Look::Clock).is_some());
-            if (unwinding && cancelled()) || self.wait(Until::report(None)) == Outcome::Cancelled {
+            if (unwinding && cancel_points::is_hit()) || self.wait(Until::report(None)) == Outcome::Cancelled
+            {
                 self.cancel_all();
                 self.wait(Until::shielded(None));
             }

@@ -13,6 +13,8 @@ use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::cancel;
 use crate::tasks::context;
+use crate::tasks::forbid;
+use crate::tasks::thread_deadlines;
 use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -71,8 +73,10 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[track_caller]
 pub fn sleep(duration: Duration) {
-    if context::task().is_none() {
+    if context::task().is_none() && !thread_deadlines::is_any() {
+        forbid::check_thread_wait(|| "the clock (`sleep`)".to_owned());
         return thread::sleep(duration);
     }
     sleep_to(deadline(duration));
@@ -96,8 +100,10 @@ pub fn sleep(duration: Duration) {
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[track_caller]
 pub fn sleep_until(deadline: Instant) {
-    if context::task().is_none() {
+    if context::task().is_none() && !thread_deadlines::is_any() {
+        forbid::check_thread_wait(|| "the clock (`sleep_until`)".to_owned());
         return thread::sleep(deadline.saturating_duration_since(clock::now()));
     }
     if deadline <= clock::now() {
@@ -113,6 +119,7 @@ pub(crate) fn sleep_shielded(duration: Duration) {
 
 /// Sleeps until `deadline`, on a plain thread too; without end where there is none.
 #[doc(hidden)]
+#[track_caller]
 pub fn sleep_to(deadline: Option<Instant>) {
     match cancel::CAN_UNWIND {
         true => sleep_within(deadline),
@@ -123,6 +130,7 @@ pub fn sleep_to(deadline: Option<Instant>) {
 
 /// Sleeps and reports a cancel, also where nothing can be unwound.
 #[doc(hidden)]
+#[track_caller]
 pub fn sleep_within(deadline: Option<Instant>) {
     if task_sleep::sleep(&ForTheClock, deadline) == Waking::Cancelled {
         cancel_points::unwind_cancelled();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::api::sleep;
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
-use crate::tasks::context::RunningTask;
+use crate::tasks::thread_deadlines;
 
 /// Reports that the time of a [`timeout`] or [`timeout_at`] has run out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -51,11 +51,15 @@ impl From<Elapsed> for io::Error {
 /// The deadline does not end the lock of a mutex, whose holder may be outside of `f`. See
 /// [`task`](crate::task#cancellation) for the list.
 ///
+/// On a plain thread, as on one of the blocking pool, it ends the waits of this library in the same
+/// way: sleeps, parks, joins, events, channels, sockets and children. It does not end a call that
+/// runs in place there, such as the read of a file or of a terminal and the lookup of a name.
+///
 /// # Cancellation
 /// Adds a deadline to the cancellation points of `f`; is none itself.
 ///
 /// # Panics
-/// Panics off a task, as on a thread of the blocking pool. Resumes a panic of `f`.
+/// Resumes a panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
@@ -72,14 +76,10 @@ impl From<Elapsed> for io::Error {
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[track_caller]
 pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
     match sleep::deadline(duration) {
         Some(deadline) => timeout_at(deadline, f),
-        None => {
-            require_task();
-            Ok(f())
-        }
+        None => Ok(f()),
     }
 }
 
@@ -88,7 +88,7 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapse
 /// See [`timeout`] for the rules.
 ///
 /// # Panics
-/// Panics off a task, as on a thread of the blocking pool. Resumes a panic of `f`.
+/// Resumes a panic of `f`.
 ///
 /// # Errors
 /// [`Elapsed`], when `f` was unwound.
@@ -104,15 +104,10 @@ pub fn timeout<T>(duration: Duration, f: impl FnOnce() -> T) -> Result<T, Elapse
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
-#[track_caller]
 pub fn timeout_at<T>(deadline: Instant, f: impl FnOnce() -> T) -> Result<T, Elapsed> {
-    Bound::deadline(deadline).run(require_task().header(), f).ok_or(Elapsed(()))
-}
-
-#[track_caller]
-fn require_task() -> RunningTask {
-    context::task().expect(
-        "a timeout unwinds a task, and threads of the blocking pool run none: call it from inside `fibra::run` \
-         or a spawned task, or give the operation a timeout of its own",
-    )
+    let value = match context::task() {
+        Some(task) => Bound::deadline(deadline).run(task.header(), f),
+        None => thread_deadlines::run(deadline, f),
+    };
+    value.ok_or(Elapsed(()))
 }

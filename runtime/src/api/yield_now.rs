@@ -27,7 +27,10 @@ use crate::tasks::task::{self, Task};
 /// ```
 #[inline(always)]
 pub fn yield_now() {
-    let Some(task) = context::task() else { return std::thread::yield_now() };
+    let Some(task) = context::task() else {
+        cancel_points::cancellation_point();
+        return std::thread::yield_now();
+    };
     let header = task.header();
     if header.cancel_flags.any() || !header.bounds.get().is_null() {
         cancel_points::cancellation_point();

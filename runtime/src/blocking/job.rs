@@ -1,11 +1,10 @@
 //! Jobs of the blocking pool: tasks that have not run, and closures on the stacks of sleeping tasks.
 
-use std::fmt;
 use std::ptr::NonNull;
 
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
-use crate::tasks::join_error::JoinError;
+use crate::tasks::join_error::{Describe, JoinError};
 use crate::tasks::raw::discard_here;
 use crate::tasks::task::Task;
 
@@ -69,7 +68,7 @@ impl Queued {
     }
 
     /// Ends the task un-run, with an error.
-    pub(super) fn end(self, error: impl FnOnce(&dyn fmt::Display) -> JoinError) {
+    pub(super) fn end(self, error: impl FnOnce(&dyn Describe) -> JoinError) {
         let error = error(&self.handle());
         // SAFETY: as in `run`.
         unsafe { discard_here(self.0, error) };

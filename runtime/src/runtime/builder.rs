@@ -43,6 +43,9 @@ use crate::tasks::overflow_report;
 /// Environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
 
+/// The usual stack of the main task: as much as the main thread of a program has.
+const MAIN_STACK_SIZE: usize = 8 << 20;
+
 /// Describes a runtime; made by `Runtime::builder`.
 ///
 /// `R` is the type that [`build`](Builder::build) returns.
@@ -91,7 +94,9 @@ impl<R: From<Runtime>> Builder<R> {
                 pin: false,
                 processors: sys::Processors::of_caller(),
                 on_task_panic: None,
-                watched: false,
+                main_stack_size: MAIN_STACK_SIZE,
+                end_within: None,
+                watched: watchdog::Config::default().limit.is_some(),
             },
             threads: WorkerThreads {
                 name: "fibra".to_owned(),
@@ -122,10 +127,33 @@ impl<R: From<Runtime>> Builder<R> {
 
     /// Sets the size of the tasks' stacks in bytes of address space.
     ///
-    /// The guard is included, and the size is rounded up to a power of two. 256 KiB unless set.
-    /// Only what a task touches becomes memory, and most tasks need one page of 4 KiB.
+    /// The guard is included, and the size is rounded up to a power of two. Unless set it is 256 KiB,
+    /// and 1 MiB in builds with debug assertions. Only what a task touches becomes memory, and most
+    /// tasks need one page of 4 KiB. The main task has a [size of its own](Builder::main_stack_size).
+    ///
+    /// The lowest 16 KiB of a stack are its guard; up to 32 KiB the size is doubled, to make room for
+    /// it. Rust code touches each page of its frames, so it never steps over a guard. A frame of C code
+    /// that is larger than 16 KiB may, unless it is compiled with stack probes
+    /// (`-fstack-clash-protection`). The guard does not catch that, whatever the size of the stack.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stacks.size = bytes;
+        self
+    }
+
+    /// Sets the size of the stack of the main task, the closure of a `run`, in bytes of address space.
+    ///
+    /// The guard is included, and the size is rounded up to a power of two. 8 MiB unless set, as a main
+    /// thread has. Only what the task touches becomes memory.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let runtime = fibra::Runtime::builder().workers(1).main_stack_size(64 << 20);
+    /// assert_eq!(runtime.run(|| std::hint::black_box([1_u8; 10 << 20]).len())?, 10 << 20);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn main_stack_size(mut self, bytes: usize) -> Self {
+        self.config.main_stack_size = bytes;
         self
     }
 
@@ -323,7 +351,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// Watches for tasks that hold their worker for longer than `limit`.
     ///
     /// A task holds its worker by computing, or by a call that blocks the thread. Each such stall
-    /// is told once. Off unless set.
+    /// is told once, by a line on standard error or by [`on_stall`](Builder::on_stall). Unless set it is
+    /// one second in builds with debug assertions, and off in others. `Duration::MAX` turns it off.
     ///
     /// The thread looks four times per limit, and once a millisecond at the most. So a report is up
     /// to half a limit late, and a stall hardly longer than the limit may be missed. No report is
@@ -335,14 +364,15 @@ impl<R: From<Runtime>> Builder<R> {
     #[track_caller]
     pub fn stall_limit(mut self, limit: Duration) -> Self {
         assert!(!limit.is_zero(), "every task holds its worker for longer than no time at all");
-        self.threads.watch.limit = Some(limit);
-        self.config.watched = true;
+        self.threads.watch.limit = (limit < Duration::MAX).then_some(limit);
+        self.threads.watch.is_required = true;
+        self.config.watched = self.threads.watch.limit.is_some();
         self
     }
 
     /// Sets what is done at a stall, in place of a line on standard error.
     ///
-    /// Does nothing without a [`stall_limit`](Builder::stall_limit).
+    /// Does nothing where no [`stall_limit`](Builder::stall_limit) is in force.
     ///
     /// The hook runs on the watching thread, while the task goes on to hold its worker: it must not
     /// wait for that task, nor for other tasks of that worker. A panic of the hook is reported, and
@@ -366,6 +396,31 @@ impl<R: From<Runtime>> Builder<R> {
     /// ```
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.threads.watch.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets how long the end of the runtime may take: from the return of the main task, or the begin of
+    /// the drop, until all tasks have ended.
+    ///
+    /// When it takes longer, the process reports on standard error every task that is left and what it
+    /// waits for, and exits with code 1. No destructor of these tasks runs then. So two tasks that wait
+    /// for each other's mutex do not keep a process for ever. `Duration::MAX` is no limit.
+    ///
+    /// Unless set it is one minute for a runtime that [`run`](Builder::run) of the builder makes, and no
+    /// limit for one that [`build`](Builder::build) makes.
+    ///
+    /// [`shutdown_timeout`](Runtime::shutdown_timeout) has a limit of its own, and exits nothing.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::time::Duration;
+    /// let within = fibra::Runtime::builder().workers(1).end_within(Duration::from_secs(10));
+    /// assert_eq!(within.run(|| fibra::spawn(fibra::task::park).task().is_finished())?, false);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn end_within(mut self, limit: Duration) -> Self {
+        self.config.end_within = Some(limit);
         self
     }
 

@@ -79,6 +79,7 @@ impl Handle {
     /// Spawns a task on that runtime.
     ///
     /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
+    #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -127,6 +128,7 @@ impl Handle {
     /// Runs `f` on the blocking pool of that runtime.
     ///
     /// See [`spawn_blocking`](crate::spawn_blocking).
+    #[track_caller]
     pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,

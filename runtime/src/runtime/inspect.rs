@@ -2,12 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-use std::ptr;
-
 use crate::runtime::handle::Handle;
-use crate::runtime::shutdown;
+use crate::runtime::report;
 use crate::tasks::task::Task;
-use crate::waiter::description::{Owner, WaitsFor};
+use crate::waiter::description::WaitsFor;
 
 impl Handle {
     /// Returns all tasks that have started and not ended.
@@ -16,13 +14,13 @@ impl Handle {
     /// while workers are stuck in tasks.
     #[doc(hidden)]
     pub fn started_tasks(&self) -> Vec<Task> {
-        shutdown::tasks(self.shared())
+        report::tasks(self.shared())
     }
 
     /// Counts the tasks and the closures for the pool that have not started.
     #[doc(hidden)]
     pub fn unstarted_tasks(&self) -> u64 {
-        shutdown::unstarted(self.shared(), self.started_tasks().len())
+        report::unstarted(self.shared(), self.started_tasks().len())
     }
 
     /// Returns what each worker counts, with the names of the numbers.
@@ -36,12 +34,6 @@ impl Handle {
     /// It may be `None` while the task falls asleep or wakes.
     #[doc(hidden)]
     pub fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
-        let mut found = task.as_ref().waits_for()?;
-        if let Some(Owner::Address(address)) = found.owner {
-            let header = ptr::without_provenance(address);
-            let owner = self.shared().blocks.iter().find_map(|block| block.registry.find(header));
-            found.owner = owner.map(|owner| Owner::Number(owner.id())).or(found.owner);
-        }
-        Some(found)
+        report::waits_for(self.shared(), task)
     }
 }

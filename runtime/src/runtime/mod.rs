@@ -4,6 +4,7 @@ pub(crate) mod builder;
 pub(crate) mod handle;
 pub(crate) mod inspect;
 pub(crate) mod owner;
+pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod shutdown;
 pub(crate) mod spawn_on;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use crate::api::join_handle::JoinHandle;
 use crate::blocking::pool::Pool;
 use crate::runtime::handle::Handle;
+use crate::runtime::report;
 use crate::runtime::run;
 use crate::runtime::shutdown;
 use crate::scheduler::current;
@@ -24,7 +25,7 @@ use crate::tasks::task::Task;
 /// and they stay.
 ///
 /// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does. After five seconds it names
-/// the remaining tasks on standard error. On a thread of the runtime, in a task or in a closure of
+/// the remaining tasks on standard error; [`end_within`](crate::Builder::end_within) limits the wait. On a thread of the runtime, in a task or in a closure of
 /// its blocking pool, the drop begins the end and returns at once.
 ///
 /// # Examples
@@ -60,6 +61,7 @@ impl Runtime {
     /// assert_eq!(runtime.workers(), 1);
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -71,6 +73,7 @@ impl Runtime {
     /// Runs `f` on the blocking pool of this runtime.
     ///
     /// See [`spawn_blocking`](crate::spawn_blocking).
+    #[track_caller]
     pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -151,7 +154,7 @@ impl Runtime {
             return Vec::new();
         }
         self.threads.clear();
-        shutdown::tasks(&self.shared).into_iter().filter(|task| !task.is_finished()).collect()
+        report::tasks(&self.shared).into_iter().filter(|task| !task.is_finished()).collect()
     }
 
     fn join_threads(&mut self) {
@@ -175,7 +178,7 @@ impl Drop for Runtime {
         if self.is_entered() || self.threads.is_empty() {
             return;
         }
-        shutdown::wait_reporting(&self.shared);
+        shutdown::wait_reporting(&self.shared, self.shared.config.end_within.unwrap_or(Duration::MAX));
         self.join_threads();
     }
 }

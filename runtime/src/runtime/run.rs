@@ -8,14 +8,19 @@ use std::thread;
 
 use crate::api::builder::Builder;
 use crate::base::abort::Bomb;
+use crate::base::clock;
 use crate::blocking::pool::Pool;
 use crate::runtime::shutdown;
 use crate::runtime::start::{Seed, Starting};
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
 use crate::scheduler::shared::Shared;
+use crate::sleep::cancel_points;
+use crate::tasks::forbid;
 use crate::tasks::join_error::JoinError;
+use crate::tasks::shield;
 use crate::tasks::task;
+use crate::tasks::thread_deadlines;
 
 /// Runs `f` on `shared` and waits for it.
 #[track_caller]
@@ -27,10 +32,21 @@ where
     refuse_inside_a_task();
     // SAFETY: the handle is joined below before anything that `f` borrows can go: `join` on a plain thread ends only when
     // the task is done, or dropped un-run by a runtime that is ending.
-    let handle = unsafe { Builder::new().name("main").spawn_erased_on(shared, f) };
+    let handle = unsafe { Builder::main(shared.config.main_stack_size).spawn_erased_on(shared, f) };
     let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
-    let result = handle.join();
+    let result = match thread_deadlines::earliest() {
+        None => handle.join(),
+        Some(deadline) => shield::shield(|| {
+            handle.join_timeout(deadline.saturating_duration_since(clock::now())).unwrap_or_else(|handle| {
+                handle.cancel();
+                handle.join()
+            })
+        }),
+    };
     bomb.defuse();
+    if result.as_ref().is_err_and(JoinError::is_cancelled) {
+        cancel_points::cancellation_point();
+    }
     result.unwrap_or_else(|error| fail(error))
 }
 
@@ -45,6 +61,7 @@ fn fail(error: JoinError) -> ! {
 /// Running from a task would block its worker, which may be the home worker of what it waits for.
 #[track_caller]
 pub(super) fn refuse_inside_a_task() {
+    forbid::check_thread_wait(|| "a task (`run`)".to_owned());
     assert!(
         current::with_worker(|_| ()).is_none(),
         "a runtime was run inside a runtime: this thread is a worker, and waiting here would block all of its \
@@ -72,7 +89,7 @@ where
             let _end = end;
             f()
         };
-        let mut first = Builder::new().name("main");
+        let mut first = Builder::main(shared.config.main_stack_size);
         first.inherit();
         // SAFETY: the worker runs until every task of the runtime has ended, so what `f` borrows outlives it.
         main = Some(unsafe { first.spawn_local_erased(worker, body) });
@@ -115,7 +132,8 @@ fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
         return None;
     }
     let shared = Arc::clone(shared);
+    let limit = shared.config.end_within.unwrap_or(shutdown::RUN_LIMIT);
     // Without a thread there is no report; nothing else depends on it.
     let builder = thread::Builder::new().name("fibra-ending".to_owned());
-    driver_here::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared))).ok()
+    driver_here::unpinned(|| builder.spawn(move || shutdown::wait_reporting(&shared, limit))).ok()
 }

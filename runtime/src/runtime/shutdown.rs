@@ -2,19 +2,26 @@
 
 #![forbid(unsafe_code)]
 
+use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::sleep;
 use crate::base::abort::say;
 use crate::blocking::pool::Pool;
+use crate::runtime::report;
 use crate::scheduler::shared::Shared;
 use crate::sleep::task_sleep;
-use crate::tasks::task::Task;
 use crate::waiter::strategy::{UntilRaised, Waking};
 
 /// Time after which a shutdown names the tasks that it still waits for.
 const REPORT_AFTER: Duration = Duration::from_secs(5);
+
+/// The exit code of a process whose runtime has not ended in time.
+const EXIT_CODE: i32 = 1;
+
+/// How long the end of a runtime that [`run`](crate::Builder::run) made may take, unless the program sets it.
+pub(super) const RUN_LIMIT: Duration = Duration::from_secs(60);
 
 /// Begins the end: every worker cancels its tasks. Calls `then` before anything is waited for.
 pub(super) fn begin(shared: &Arc<Shared>, then: impl FnOnce()) {
@@ -46,34 +53,26 @@ pub(super) fn wait(shared: &Shared, timeout: Option<Duration>) -> bool {
 }
 
 /// Waits for the end, and names the tasks that are left when that takes long.
-pub(super) fn wait_reporting(shared: &Shared) {
-    if !wait(shared, Some(REPORT_AFTER)) {
-        report_remaining(shared);
-        wait(shared, None);
+///
+/// Ends the process, with a report, when it takes longer than `limit`.
+pub(super) fn wait_reporting(shared: &Shared, limit: Duration) {
+    let first = limit.min(REPORT_AFTER);
+    if wait(shared, Some(first)) {
+        return;
     }
-}
-
-/// Returns all tasks that have started and not ended, with those on the blocking pool.
-pub(super) fn tasks(shared: &Shared) -> Vec<Task> {
-    let mut tasks = shared.tasks();
-    tasks.extend(Pool::of(shared).running());
-    tasks
-}
-
-/// Counts the tasks that have not started; `started` is the number of those that have.
-pub(super) fn unstarted(shared: &Shared, started: usize) -> u64 {
-    shared.alive().saturating_sub(started as u64)
-}
-
-fn report_remaining(shared: &Shared) {
-    let tasks = tasks(shared);
-    let names: Vec<String> = tasks.iter().take(20).map(ToString::to_string).collect();
-    let more = if tasks.len() > names.len() { ", …" } else { "" };
+    if limit > REPORT_AFTER {
+        let seconds = REPORT_AFTER.as_secs();
+        say(format_args!(
+            "the runtime is to end, and after {seconds} s still waits for {}",
+            report::in_one_line(shared)
+        ));
+        if wait(shared, Some(limit - first)) {
+            return;
+        }
+    }
     say(format_args!(
-        "the runtime is to end and still waits for {} task(s) after {} s, {} of them not started: {}{more}",
-        shared.alive().max(tasks.len() as u64),
-        REPORT_AFTER.as_secs(),
-        unstarted(shared, tasks.len()),
-        names.join(", ")
+        "the runtime has not ended within {limit:?}, so the process exits (see Builder::end_within). Left are {}",
+        report::in_full(shared)
     ));
+    process::exit(EXIT_CODE);
 }

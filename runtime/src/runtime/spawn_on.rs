@@ -19,6 +19,7 @@ impl Builder {
     /// assert_eq!(named("b").spawn_blocking_on(&runtime.handle(), || 2).join().unwrap(), 2);
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[track_caller]
     pub fn spawn_on<F, T>(self, handle: &Handle, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -28,6 +29,7 @@ impl Builder {
     }
 
     /// Runs `f` on the blocking pool of the runtime of `handle`.
+    #[track_caller]
     pub fn spawn_blocking_on<F, T>(mut self, handle: &Handle, f: F) -> JoinHandle<T>
     where
         F: FnOnce() -> T + Send + 'static,

@@ -30,10 +30,21 @@ const LOOK_LEAST: Duration = Duration::from_millis(1);
 type Hook = dyn Fn(&Stall) + Send + Sync;
 
 /// What the watch of a runtime is to do.
-#[derive(Default)]
 pub(crate) struct Config {
+    /// None without a watch.
     pub(crate) limit: Option<Duration>,
+    /// The program has set the limit: without a thread for the watch the start fails.
+    pub(crate) is_required: bool,
     pub(crate) hook: Option<Arc<Hook>>,
+}
+
+/// The limit in debug builds where the program sets none.
+const DEBUG_LIMIT: Duration = Duration::from_secs(1);
+
+impl Default for Config {
+    fn default() -> Self {
+        Config { limit: cfg!(debug_assertions).then_some(DEBUG_LIMIT), is_required: false, hook: None }
+    }
 }
 
 /// Tells which task held its worker for too long.
@@ -78,7 +89,7 @@ impl fmt::Debug for Stall {
 /// Starts the watch of `shared`, if there is to be one.
 ///
 /// # Errors
-/// Fails when its thread cannot be had.
+/// Fails when its thread cannot be had, and the program has set the limit.
 pub(crate) fn start(
     shared: &Arc<Shared>,
     name: &str,
@@ -90,6 +101,7 @@ pub(crate) fn start(
     let builder = thread::Builder::new().name(format!("{name}-watch"));
     match driver_here::unpinned(|| builder.spawn(move || watch(&shared, limit, hook.as_deref()))) {
         Ok(thread) => Ok(Some(thread)),
+        Err(_) if !config.is_required => Ok(None),
         Err(error) => Err(Refusal::of_thread("the watch of the workers", error).into()),
     }
 }

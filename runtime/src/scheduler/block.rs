@@ -6,6 +6,7 @@
 //!
 //! `park_state.rs` tells whether its worker has to be woken.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
@@ -38,6 +39,8 @@ pub(crate) struct Block {
     /// The present run, for the watchdog.
     pub(crate) run: Run,
     state: ParkState,
+    /// The worker has nothing to run, and takes what is placed here. A hint.
+    resting: AtomicBool,
     unparker: OnceLock<Arc<dyn Unpark>>,
 }
 
@@ -53,6 +56,7 @@ impl Block {
             registry: Registry::new(),
             run: Run::default(),
             state: ParkState::new(),
+            resting: AtomicBool::new(false),
             unparker: OnceLock::new(),
         }
     }
@@ -101,6 +105,18 @@ impl Block {
         let block = unsafe { counted(home) };
         block.cancelled.push(task);
         block.unpark_if_parked();
+    }
+
+    /// Notes whether the worker is at rest. Called by the worker.
+    pub(crate) fn set_resting(&self, resting: bool) {
+        // Relaxed: a hint.
+        self.resting.store(resting, Ordering::Relaxed);
+    }
+
+    /// Returns true while the worker searches, polls or parks, and can start tasks; a hint.
+    pub(crate) fn is_resting(&self) -> bool {
+        // Relaxed: a hint.
+        self.resting.load(Ordering::Relaxed)
     }
 
     /// Returns true while the worker is in its park, and no task is on its stack.

@@ -18,6 +18,14 @@ const TRIM: Duration = Duration::from_millis(500);
 impl Worker {
     /// Waits until there may be something to run. Returns false when the runtime has ended.
     pub(crate) fn rest(&self) -> bool {
+        // A starving worker leaves what is placed here to thieves.
+        self.block.set_resting(!self.is_starving());
+        let goes_on = self.wait_for_work();
+        self.block.set_resting(false);
+        goes_on
+    }
+
+    fn wait_for_work(&self) -> bool {
         let mut watch = WATCH_FIRST;
         self.count_picks();
         self.block.counters.rests.add(1);
@@ -64,16 +72,14 @@ impl Worker {
     }
 
     fn steal(&self) -> bool {
-        let blocks = &self.shared.blocks;
-        if blocks.len() == 1 {
+        if !self.has_peers {
             return false;
         }
         let looks = self.looks.borrow();
         if !looks.is_ripe(clock::now()) {
             return false;
         }
-        let others = || (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
-        others().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
+        self.peers().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
     }
 
     /// Ends the search: this worker runs a task.

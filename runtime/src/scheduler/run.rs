@@ -216,11 +216,12 @@ impl Worker {
 
     /// Moves about half of the waiting tasks of another worker to this one.
     ///
-    /// Returns true if any came.
+    /// Returns true if any came. A worker at rest has been woken for the tasks that were placed there,
+    /// and takes them itself.
     pub(crate) fn take_from(&self, block: &Block) -> bool {
         let stolen = block.thief.steal_half(&self.stealable);
         self.may_migrate.set(self.may_migrate.get() || stolen);
-        let came = stolen || block.placed.steal_batch(&self.stealable);
+        let came = stolen || (!block.is_resting() && block.placed.steal_batch(&self.stealable));
         self.block.counters.thefts.add(u64::from(came));
         came
     }

@@ -37,6 +37,10 @@ pub(crate) struct Config {
     /// its worker may be pinned.
     pub(crate) processors: Processors,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
+    /// The stack of the main task of a `run`, in bytes.
+    pub(crate) main_stack_size: usize,
+    /// How long the end may take, if the program sets it.
+    pub(crate) end_within: Option<Duration>,
     /// A thread watches how long tasks run.
     pub(crate) watched: bool,
 }

@@ -2,11 +2,13 @@
 
 use std::io;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use crate::base::clock;
 use crate::coroutine::stop::Body;
+use crate::scheduler::block::Block;
 use crate::scheduler::current;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
 use crate::scheduler::worker::Worker;
@@ -18,6 +20,12 @@ use crate::tasks::task::Task;
 
 /// The interval between two tries for a stack, while a task waits for one.
 pub(crate) const FEED: Duration = Duration::from_millis(2);
+
+/// How many tasks a worker with armed timers gives to workers at rest in each [`GIFT_SPAN`].
+///
+/// A gift costs as much as a hundred spawns. Where tasks end soon the rest of them stay.
+const GIFTS: u32 = 4;
+const GIFT_SPAN: Duration = Duration::from_millis(1);
 
 /// How many taken-back tasks in a queue cause their removal.
 const MANY_TAKEN_BACK: usize = 64;
@@ -153,32 +161,15 @@ impl Worker {
         }
     }
 
-    /// Sends an unstarted task to another worker if that balances the load.
-    ///
-    /// Started tasks stay, so their start decides the balance. A task that is likely to outlive its
-    /// spawner goes to the better of two workers. A task that is being joined runs here, where the
-    /// joiner is.
+    /// Sends an unstarted task to another worker if that keeps timers here on time, or balances the
+    /// load.
     fn place_elsewhere(&self, task: TaskRef) -> bool {
         let header = task.header();
-        let workers = self.shared.blocks.len();
-        if workers == 1
-            || header.nature.is_local()
-            || header.nature == Nature::Forked
-            || header.join.is_awaited()
-        {
-            return false;
-        }
         // A task is placed once: the worker that takes it then runs it.
-        if !header.home().is_null() {
+        if !self.has_peers || header.nature.is_local() || !header.home().is_null() {
             return false;
         }
-        let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
-        let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
-        let other = &self.shared.blocks[self.other_worker(workers)];
-        // Waiting tasks are load of a moment later. Without them a burst would go there as a whole.
-        if self.block.registry.load() < other.registry.load() + other.waiting() + margin {
-            return false;
-        }
+        let Some(other) = self.peer_at_rest().or_else(|| self.less_loaded_peer(task)) else { return false };
         header.set_home(other.as_home());
         other.placed.push(task);
         // The fence of the store-load pair with that worker's park. If it is stuck in a task,
@@ -187,6 +178,46 @@ impl Worker {
         other.unpark_if_parked();
         self.tell_thieves();
         true
+    }
+
+    /// Returns a worker at rest, if this one has armed timers: a task that computes would make them late.
+    fn peer_at_rest(&self) -> Option<&Arc<Block>> {
+        if self.wheel.is_empty() || !self.shared.idle.has_idle() {
+            return None;
+        }
+        let peer = self.peers().find(|block| block.is_resting())?;
+        let now = clock::now();
+        let (given, since) = match self.gifts.get() {
+            (_, since) if now.saturating_duration_since(since) >= GIFT_SPAN => (0, now),
+            gifts => gifts,
+        };
+        self.gifts.set((given + 1, since));
+        (given < GIFTS).then_some(peer)
+    }
+
+    /// Returns a random other worker if it has less to do, and the task may be far from its spawner.
+    ///
+    /// Started tasks stay, so their start decides the balance. A task that is likely to outlive its
+    /// spawner goes to the better of two workers. A task that is being joined runs here, where the
+    /// joiner is.
+    fn less_loaded_peer(&self, task: TaskRef) -> Option<&Arc<Block>> {
+        let header = task.header();
+        if header.nature == Nature::Forked || header.join.is_awaited() {
+            return None;
+        }
+        let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
+        let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
+        let blocks = &self.shared.blocks;
+        let other = &blocks[self.other_worker(blocks.len())];
+        // Waiting tasks are load of a moment later. Without them a burst would go there as a whole.
+        let has_less = self.block.registry.load() >= other.registry.load() + other.waiting() + margin;
+        has_less.then_some(other)
+    }
+
+    /// Returns the other workers, beginning with the next one.
+    pub(super) fn peers(&self) -> impl Iterator<Item = &Arc<Block>> {
+        let blocks = &self.shared.blocks;
+        (1..blocks.len()).map(move |step| &blocks[(self.block.index + step) % blocks.len()])
     }
 
     /// Returns a random other worker.
@@ -243,9 +274,7 @@ impl Worker {
     /// Wakes sleeping workers to look for stacks that they do not use, or for a stack that came
     /// back for them. The next worker comes first, so that all have their turn.
     pub(crate) fn unpark_others(&self) {
-        let blocks = &self.shared.blocks;
-        let others = (1..blocks.len()).map(|step| &blocks[(self.block.index + step) % blocks.len()]);
-        others.for_each(|block| block.unpark_if_parked());
+        self.peers().for_each(|block| block.unpark_if_parked());
     }
 
     /// Tries again for the first starved task: when a stack came back here or was left by another

@@ -118,6 +118,8 @@ pub(crate) struct Worker {
     pub(super) taken_back: Cell<usize>,
     pub(super) round: Cell<Round>,
     pub(super) ids: Cell<(u64, u64)>,
+    /// How many tasks were given to workers at rest in the present span of time, and its begin.
+    pub(super) gifts: Cell<(u32, Instant)>,
     /// Tasks whose first run found no stack.
     pub(super) starved: RefCell<VecDeque<TaskRef>>,
     pub(super) starving: Cell<bool>,
@@ -170,6 +172,7 @@ impl Worker {
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
             ids: Cell::new((0, 0)),
+            gifts: Cell::new((0, clock::now())),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
             shortage: Cell::new(None),

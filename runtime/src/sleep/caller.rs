@@ -7,14 +7,17 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
 use crate::scheduler::shared;
 use crate::tasks::context;
+use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
+use crate::tasks::thread_deadlines;
 
 thread_local! {
     /// Number of this thread as an owner, made at the first use.
@@ -143,6 +146,26 @@ pub struct Home(NonZeroUsize);
 /// Returns the worker of the calling task, or `None` off a worker.
 pub fn home() -> Option<Home> {
     current::with_worker(|worker| Home(worker.place()))
+}
+
+/// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
+///
+/// For waits in the system on such a thread.
+///
+/// # Panics
+/// Panics on a plain thread that must not wait: `what` names the wait.
+#[track_caller]
+pub fn begin_thread_wait(what: &str) -> Option<Instant> {
+    forbid::check_thread_wait(|| what.to_owned());
+    thread_deadline()
+}
+
+/// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
+pub fn thread_deadline() -> Option<Instant> {
+    match in_task() {
+        true => None,
+        false => thread_deadlines::earliest().filter(|_| !thread::panicking()),
+    }
 }
 
 /// Returns true where the caller is a task.

@@ -8,11 +8,13 @@ use crate::base::abort::say;
 use crate::coroutine::stop::Stop;
 use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
+use crate::sleep::caller;
 use crate::tasks::bounds::{Look, Target};
 use crate::tasks::cancel::{CAN_UNWIND, Cancelled, may_end, may_unwind_in};
 use crate::tasks::context::{self, RunningTask};
 use crate::tasks::header::{Header, TaskRef};
 use crate::tasks::task::Task;
+use crate::tasks::thread_deadlines;
 
 /// After how many swallowed cancellations a task is named on standard error.
 const PATIENCE: u16 = 100;
@@ -30,12 +32,21 @@ const PATIENCE: u16 = 100;
 /// panic hook sees. It must not be called while the task unwinds already: as every second panic,
 /// that ends the process.
 pub fn unwind_cancelled() -> ! {
-    let Some(task) = context::task() else { panic!("only a task can be unwound by a cancellation") };
-    let cancelled = note_cancelled(task);
+    let cancelled = match context::task() {
+        Some(task) => note_cancelled(task),
+        None => {
+            let scope = thread_deadlines::passed();
+            assert!(scope.is_some(), "only a task can be unwound by a cancellation, or a `timeout`");
+            Cancelled { task: 0, bound: scope }
+        }
+    };
     if !CAN_UNWIND {
         // No operation of this crate comes here: in such builds none is told of a cancel that it
         // must answer by unwinding.
-        say(format_args!("{} cannot be unwound in a build with panic = \"abort\"", Task::counted(*task)));
+        say(format_args!(
+            "{} cannot be unwound in a build with panic = \"abort\"",
+            caller::describe_caller()
+        ));
         std::process::abort();
     }
     panic::resume_unwind(Box::new(cancelled))
@@ -103,15 +114,12 @@ fn swallowed(task: RunningTask, times: u16) {
 
 /// Unwinds the running code if it is cancelled, unless it is shielded or unwinding.
 ///
-/// A task is cancelled as a whole; a scope in it, when its time runs out or its token is fired.
-/// It is for operations that complete without a wait. Does nothing off a task, and where nothing
-/// can be unwound.
+/// A task is cancelled as a whole; a scope in it, when its time runs out or its token is fired. On a
+/// plain thread a scope is a timeout. It is for operations that complete without a wait. Does nothing
+/// where nothing can be unwound.
 #[inline]
 pub fn cancellation_point() {
-    if CAN_UNWIND
-        && let Some(task) = context::task()
-        && is_due(task.header())
-    {
+    if CAN_UNWIND && is_cancelled() {
         unwind_cancelled()
     }
 }
@@ -123,7 +131,7 @@ fn is_due(header: &Header) -> bool {
 /// Returns true if the next cancellation point unwinds the code that runs.
 ///
 /// That is so if its task was cancelled, or the time of an enclosing scope ran out, or the token of
-/// one was fired. Inside a shield, and off a task, it returns false.
+/// one was fired. Inside a shield it returns false. On a plain thread a scope is a [`timeout`](crate::timeout).
 ///
 /// For code that computes for long, and for builds with
 /// [`panic = "abort"`](crate::task#builds-without-unwinding), where it is the way to learn of a
@@ -148,7 +156,18 @@ fn is_due(header: &Header) -> bool {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn is_cancelled() -> bool {
-    context::task().is_some_and(|task| is_due(task.header()))
+    match context::task() {
+        Some(task) => is_due(task.header()),
+        None => thread_deadlines::is_any() && !std::thread::panicking() && is_hit(),
+    }
+}
+
+/// Returns true if the running code is cancelled, shields apart, whether or not it unwinds.
+pub(crate) fn is_hit() -> bool {
+    match context::task() {
+        Some(task) => task.header().hit(Look::Clock).is_some(),
+        None => thread_deadlines::passed().is_some(),
+    }
 }
 
 /// Unwinds the code that runs if [`is_cancelled`] says so.
@@ -211,7 +230,7 @@ pub fn checkpoint_before_spin() -> bool {
         let may_end = worker.context().running().is_some_and(|task| may_end(task.header()));
         (is_overdrawn | may_end, worker.has_peers())
     });
-    let (is_due, has_peers) = found.unwrap_or((false, true));
+    let (is_due, has_peers) = found.unwrap_or_else(|| (thread_deadlines::is_any(), true));
     if is_due {
         checkpoint_slow();
     }
@@ -246,11 +265,15 @@ pub(crate) fn may_unwind() -> bool {
 /// locals, unclaimed result, unstarted closure; but not inside a shield of the user's there. Where
 /// nothing can be unwound, it is so once the task is cancelled.
 pub fn unwinds_cancelled() -> bool {
-    let unwinds = |header: &Header| match CAN_UNWIND {
-        true => std::thread::panicking() && (header.is_raised() || header.hit(Look::Clock).is_some()),
+    let Some(task) = context::task() else {
+        return if CAN_UNWIND { std::thread::panicking() && is_hit() } else { is_cancelled() };
+    };
+    let header = task.header();
+    let unwinds = match CAN_UNWIND {
+        true => std::thread::panicking() && (header.is_raised() || is_hit()),
         false => is_due(header),
     };
-    context::task().is_some_and(|task| unwinds(task.header()) || task.header().is_cancelled_at_end())
+    unwinds || header.is_cancelled_at_end()
 }
 
 /// Returns true where a cancel ends fallible operations only.

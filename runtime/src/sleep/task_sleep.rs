@@ -15,6 +15,7 @@ use crate::tasks::cancel::CAN_UNWIND;
 use crate::tasks::context::RunningTask;
 use crate::tasks::forbid;
 use crate::tasks::header::Header;
+use crate::tasks::thread_deadlines;
 use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -30,6 +31,7 @@ use crate::waiter::word::Heeded;
 /// deadline of its own ends as if that had come, for its caller can report a timeout. A sleep
 /// without one goes on.
 #[inline(always)]
+#[track_caller]
 pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match (CAN_UNWIND, deadline) {
         (true, _) => sleep_or_cancel(how, deadline),
@@ -48,6 +50,7 @@ pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
 ///
 /// It is for callers that pass the cancellation on or report it.
 #[inline(always)]
+#[track_caller]
 pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<WhileWhole>(how, deadline)
 }
@@ -57,6 +60,7 @@ pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wa
 /// It is for operations that fail while the task unwinds from a panic, and in destructors at the
 /// task's end. The caller must not unwind there.
 #[inline(always)]
+#[track_caller]
 pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Always>(how, deadline)
 }
@@ -65,6 +69,7 @@ pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
 ///
 /// It is for locks, and for waits that keep borrowed memory alive.
 #[inline(always)]
+#[track_caller]
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     sleep_as::<Never>(how, deadline)
 }
@@ -98,6 +103,7 @@ impl CancelPolicy for Always {
 /// A return that is open over a switch is mispredicted when another task returns in between, which
 /// costs more than the rest of the sleep.
 #[inline(always)]
+#[track_caller]
 fn sleep_as<H: CancelPolicy>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task_with(Worker::has_peers) {
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
@@ -133,16 +139,17 @@ fn is_usual(header: &Header) -> bool {
 }
 
 #[inline(never)]
+#[track_caller]
 fn sleep_unusual<H: CancelPolicy>(
     task: Option<RunningTask>,
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
 ) -> Waking {
     let Some(task) = task else {
-        return thread::sleep(how, deadline, |done| back_off::back_off_until(Looks::Often, done));
+        return sleep_in_thread::<H>(how, deadline);
     };
     let header = task.header();
-    forbid::check(header);
+    forbid::check_wait(header, how.record());
     let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
     let enclosing = if shielded { None } else { header.enclosing_deadline() };
     let heeded = match H::ALWAYS && header.is_at_end() {
@@ -150,6 +157,22 @@ fn sleep_unusual<H: CancelPolicy>(
         false => heeded(shielded || !header.is_open()),
     };
     sleep_in(task, how, deadline, enclosing, heeded, how.may_spin())
+}
+
+/// Sleeps on a plain thread, where only deadlines around the running code cancel.
+#[track_caller]
+fn sleep_in_thread<H: CancelPolicy>(how: &impl WaitStrategy, own: Option<Instant>) -> Waking {
+    match H::IS_SHIELDED {
+        true => forbid::note_thread_lock(how.record()),
+        false => forbid::check_thread_wait(|| forbid::name_of(how.record())),
+    }
+    let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
+    let enclosing = if shielded { None } else { thread_deadlines::earliest() };
+    let until = earlier(own, enclosing);
+    match thread::sleep(how, until, |done| back_off::back_off_until(Looks::Often, done)) {
+        Waking::TimedOut if own != until => Waking::Cancelled,
+        why => why,
+    }
 }
 
 #[inline(always)]

@@ -6,7 +6,7 @@ pub(crate) mod fresh;
 pub(crate) mod guard;
 pub(crate) mod handle;
 pub(crate) mod overflow;
-mod overflow_line;
+pub(crate) mod overflow_line;
 pub(crate) mod pool;
 pub(crate) mod region;
 pub(crate) mod size;

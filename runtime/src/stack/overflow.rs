@@ -13,21 +13,11 @@ use std::process;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::stack::overflow_line::Line;
+use crate::stack::overflow_line::{Line, Overflow};
 use crate::stack::sys;
 
 /// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
 const ROOM: usize = 64 * 1024;
-
-/// Identifies the task that overflowed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Overflow<'a> {
-    /// The task's number.
-    pub(crate) id: u64,
-    pub(crate) name: Option<&'a str>,
-    /// The size of its stack in bytes, as the user knows it: [`Stack::size`](crate::stack::handle::Stack::size).
-    pub(crate) stack_size: usize,
-}
 
 /// Calls `report` with the task of the current thread whose stack overflows with a fault at this address, if there is one.
 pub(crate) type Lookup = fn(fault: usize, report: fn(&Overflow<'_>));
@@ -150,8 +140,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 }
 
 fn report_and_abort(overflow: &Overflow<'_>) {
-    let name = overflow.name.unwrap_or_default();
-    let line = Line::report(overflow.id, name.as_bytes(), overflow.stack_size);
+    let line = Line::report(overflow);
     sys::write_to_stderr(line.as_bytes());
     process::abort();
 }

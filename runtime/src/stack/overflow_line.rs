@@ -4,30 +4,78 @@
 
 #![forbid(unsafe_code)]
 
-/// The longest name that is printed in full, in bytes.
+/// Identifies the task that overflowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overflow<'a> {
+    /// The task's number.
+    pub(crate) id: u64,
+    pub(crate) name: Option<&'a str>,
+    /// The file and the line of its spawn.
+    pub(crate) place: Option<(&'a str, u32)>,
+    /// The size of its stack in bytes, as the user knows it: [`Stack::size`](crate::stack::handle::Stack::size).
+    pub(crate) stack_size: usize,
+    pub(crate) knob: Knob,
+}
+
+/// What sets the size of a stack.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Knob {
+    Builder,
+    /// The knob of the main task.
+    Main,
+    /// The argument of `on_big_stack`.
+    BigStack,
+}
+
+impl Knob {
+    fn advice(self) -> &'static [u8] {
+        match self {
+            Knob::Builder => {
+                b"raise it with task::Builder::stack_size or Runtime::builder().stack_size, or run deep code in \
+                  task::on_big_stack\n"
+            }
+            Knob::Main => {
+                b"raise it with Runtime::builder().main_stack_size, or run deep code in task::on_big_stack\n"
+            }
+            Knob::BigStack => b"give task::on_big_stack a larger size\n",
+        }
+    }
+}
+
+/// The longest name or path that is printed in full, in bytes.
 const NAME: usize = 120;
+
+/// Room for a name of the longest length, or for a path of that length, and the rest of the line.
+const LINE: usize = 384;
 
 /// A buffer that cuts off what does not fit.
 pub(super) struct Line {
-    bytes: [u8; 384],
+    bytes: [u8; LINE],
     len: usize,
 }
 
 impl Line {
     /// Formats the report: the task, the bytes of its stack, and what to do.
-    pub(super) fn report(id: u64, name: &[u8], stack_size: usize) -> Self {
-        let mut line = Self { bytes: [0; 384], len: 0 };
+    pub(super) fn report(overflow: &Overflow<'_>) -> Self {
+        let mut line = Self { bytes: [0; LINE], len: 0 };
         line.text(b"fibra: task ");
-        if !name.is_empty() {
+        if let Some(name) = overflow.name {
             line.text(b"'");
-            line.name(name);
+            line.name(name.as_bytes());
             line.text(b"' ");
         }
         line.text(b"(id ");
-        line.number(id);
+        line.number(overflow.id);
+        if let (None, Some((file, number))) = (overflow.name, overflow.place) {
+            line.text(b", spawned at ");
+            line.name(file.as_bytes());
+            line.text(b":");
+            line.number(number.into());
+        }
         line.text(b") overflowed its stack of ");
-        line.size(stack_size);
-        line.text(b"; raise it with task::Builder::stack_size or Runtime::builder().stack_size\n");
+        line.size(overflow.stack_size);
+        line.text(b"; ");
+        line.text(overflow.knob.advice());
         line
     }
 

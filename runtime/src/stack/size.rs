@@ -5,12 +5,12 @@
 use std::io;
 
 /// The smallest class in bytes.
-pub(super) const SMALLEST: usize = 16 * 1024;
+pub(super) const SMALLEST: usize = 32 * 1024;
 
-/// Stacks up to this size have a guard of one page.
+/// Requests up to this size get twice as much, so that the guard does not take half of what little they have.
 const SMALL: usize = 32 * 1024;
 
-/// The guard of all other stacks. Wider than a page, since C code is compiled without probes and may step over one.
+/// The guard of a stack. Wider than a page, since C code is compiled without probes and may step over one.
 const GUARD: usize = 16 * 1024;
 
 /// The colours of stacks: how many different starts there are, and how far they lie apart (a cache line).
@@ -51,6 +51,7 @@ pub(crate) fn check_fits(bytes: usize) -> io::Result<()> {
 }
 
 /// The size of the class that serves a request for `bytes`: the next power of two, at least [`SMALLEST`] and four pages.
+/// Small requests get the power after that.
 ///
 /// Powers of two keep the classes few; what they waste is address space, not memory.
 ///
@@ -59,15 +60,16 @@ pub(crate) fn check_fits(bytes: usize) -> io::Result<()> {
 /// `InvalidInput` where no such stack fits into the address space.
 pub(super) fn class_of(bytes: usize, page: usize) -> io::Result<usize> {
     check_fits(bytes)?;
+    let bytes = if bytes <= SMALL { 2 * bytes } else { bytes };
     Ok(bytes.max(SMALLEST).max(4 * page).next_power_of_two())
 }
 
 /// The bytes at the low end of a stack of `size` bytes that are its guard.
 ///
-/// Small stacks get one page: more would take half of what little they have. Rust code touches every page of its frames
-/// in order and is caught by one page; only a frame of foreign code that is larger than a page could step over it.
+/// Rust code touches every page of its frames in order, and is caught by one page. A frame of foreign code that is larger than
+/// the guard could step over it.
 pub(super) fn guard_of(size: usize, page: usize) -> usize {
-    if size <= SMALL { page } else { GUARD.min(size / 4).next_multiple_of(page) }
+    GUARD.min(size / 2).next_multiple_of(page)
 }
 
 /// Returns how many stacks of `size` bytes the next region has, when earlier regions have `so_far`.
@@ -86,7 +88,10 @@ mod tests {
     #[test]
     fn classes_are_powers_of_two_and_bounded() {
         assert_eq!(class_of(0, 4096).unwrap(), SMALLEST);
-        assert_eq!(class_of(16 * 1024 + 1, 4096).unwrap(), 32 * 1024);
+        assert_eq!(class_of(16 * 1024, 4096).unwrap(), 32 * 1024);
+        assert_eq!(class_of(16 * 1024 + 1, 4096).unwrap(), 64 * 1024);
+        assert_eq!(class_of(32 * 1024, 4096).unwrap(), 64 * 1024);
+        assert_eq!(class_of(32 * 1024 + 1, 4096).unwrap(), 64 * 1024);
         assert_eq!(class_of(256 * 1024, 4096).unwrap(), 256 * 1024);
         assert_eq!(class_of(0, 65536).unwrap(), 256 * 1024);
         assert_eq!(class_of(LARGEST, 4096).unwrap(), LARGEST);
@@ -96,9 +101,8 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_leaves_room_and_is_wider_where_it_can_be() {
-        assert_eq!(guard_of(16 * 1024, 4096), 4096);
-        assert_eq!(guard_of(32 * 1024, 4096), 4096);
+    fn a_guard_is_wide_and_leaves_what_was_asked_for() {
+        assert_eq!(guard_of(32 * 1024, 4096), 16 * 1024);
         assert_eq!(guard_of(64 * 1024, 4096), 16 * 1024);
         assert_eq!(guard_of(1 << 30, 4096), 16 * 1024);
         assert_eq!(guard_of(256 * 1024, 65536), 65536);

@@ -29,8 +29,8 @@ use crate::stack::guard::StackGuards;
 use crate::stack::size;
 use crate::stack::sys;
 
-/// The default of [`Config::size`] in bytes.
-const DEFAULT_SIZE: usize = 256 * 1024;
+/// The default of [`Config::size`] in bytes. Frames of code that is not optimised are several times as large.
+const DEFAULT_SIZE: usize = if cfg!(debug_assertions) { 1024 * 1024 } else { 256 * 1024 };
 
 /// The default of [`Config::trim_after`].
 const TRIM_AFTER: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ const TRIM_AFTER: Duration = Duration::from_secs(1);
 /// Configures the stacks of a runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// The usual size in bytes of address space, guard included; rounded up to a power of two. 256 KiB unless set.
+    /// The usual size in bytes of address space, guard included; rounded up to a power of two.
     pub(crate) size: usize,
     /// The kind of guards.
     pub(crate) guards: StackGuards,

@@ -453,9 +453,9 @@ fn sizes_are_rounded_and_kept_apart() {
     let asked = [1, 16 * 1024, SIZE, SIZE + 1, 1 << 20, (1 << 20) + 5];
     let held: Vec<_> = asked.iter().map(|bytes| pool.take_sized(*bytes).unwrap()).collect();
     let sizes: Vec<_> = held.iter().map(Stack::size).collect();
-    assert_eq!(sizes, [16 * 1024, 16 * 1024, SIZE, 2 * SIZE, 1 << 20, 2 << 20]);
+    assert_eq!(sizes, [32 * 1024, 32 * 1024, SIZE, 2 * SIZE, 1 << 20, 2 << 20]);
     held.iter().for_each(touch);
-    assert_eq!(held[0].guard_range().len(), PAGE);
+    assert_eq!(held[0].guard_range().len(), 16 * 1024);
     let limits: Vec<_> = held.iter().map(Stack::limit).collect();
     give_all(&mut pool, held);
     for (bytes, limit) in asked.iter().zip(&limits).skip(2) {

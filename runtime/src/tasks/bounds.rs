@@ -42,6 +42,12 @@ pub(crate) struct Bound {
 /// The last number given. An atomic of std also in a model: it orders nothing.
 static RAISED: AtomicU64 = AtomicU64::new(0);
 
+/// Returns a number that no scope has had.
+pub(crate) fn next_number() -> u64 {
+    // Relaxed: it publishes nothing.
+    RAISED.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 pub(super) enum Kind {
     Deadline(Instant),
     /// With the flag of the token.
@@ -111,8 +117,7 @@ impl Bound {
     /// Returns its number, which is given now if it has none. Called by its task.
     pub(crate) fn number(&self) -> u64 {
         if self.number.get() == 0 {
-            // Relaxed: it publishes nothing.
-            self.number.set(RAISED.fetch_add(1, Ordering::Relaxed) + 1);
+            self.number.set(next_number());
         }
         self.number.get()
     }

@@ -26,6 +26,7 @@ pub const CAN_UNWIND: bool = cfg!(panic = "unwind");
 ///
 /// It names its target, since scopes that it passes may have been unwound before, and have gone on.
 pub(crate) struct Cancelled {
+    /// 0 on a plain thread.
     pub(crate) task: u64,
     /// The number of the scope that ends; none if the task does.
     pub(crate) bound: Option<u64>,
@@ -38,6 +39,12 @@ impl Cancelled {
         let ends = |cancelled: &Cancelled| {
             cancelled.task == header.id && cancelled.bound == bound.map(Bound::number)
         };
+        payload.downcast_ref().is_some_and(ends)
+    }
+
+    /// Returns true for a payload that was raised for that scope of a plain thread.
+    pub(crate) fn ends_in_thread(payload: &(dyn Any + Send), scope: u64) -> bool {
+        let ends = |cancelled: &Cancelled| cancelled.bound == Some(scope);
         payload.downcast_ref().is_some_and(ends)
     }
 }

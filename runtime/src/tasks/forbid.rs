@@ -2,12 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+use std::backtrace::Backtrace;
+use std::cell::Cell;
 use std::marker::PhantomData;
+use std::sync::Once;
 
+use crate::base::abort::say;
+use crate::base::memory;
 use crate::tasks::context;
 use crate::tasks::header::Header;
 use crate::tasks::task;
 use crate::tasks::task::Task;
+use crate::waiter::description::{self, WaitRecord};
 
 /// Makes a suspension a panic until it is dropped; see [`forbid_suspend`].
 #[must_use = "a suspension is forbidden until this is dropped"]
@@ -73,6 +79,15 @@ pub fn check_may_suspend() {
     }
 }
 
+/// Panics if the caller must not wait for other tasks, be it a task or a plain thread.
+#[track_caller]
+pub(crate) fn check_may_await_tasks() {
+    check_may_suspend();
+    if context::task().is_none() {
+        check_thread_wait(|| "other tasks".to_owned());
+    }
+}
+
 /// Returns true unless [`forbid_suspend`] is in force here.
 pub fn may_suspend() -> bool {
     context::task().is_none_or(|task| !task.header().is_forbidden())
@@ -91,4 +106,66 @@ pub(crate) fn check(header: &Header) {
 #[track_caller]
 fn forbidden() -> ! {
     panic!("{} would suspend where `forbid_suspend` forbids it", task::current())
+}
+
+thread_local! {
+    /// What waits on this plain thread would hold up; none where they may wait.
+    static SERVES: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Makes waits on the calling plain thread panic from now on, since it serves all tasks of `whom`.
+///
+/// Locks still wait, since their holders let go of them soon. The first contended one of the process
+/// is reported on standard error.
+pub fn forbid_thread_waits(whom: &'static str) {
+    SERVES.set(Some(whom));
+}
+
+/// Panics if the running task, whose header this is, must not wait for what the record tells.
+#[inline]
+#[track_caller]
+pub(crate) fn check_wait(header: &Header, record: *const WaitRecord) {
+    if header.is_forbidden() {
+        panic!(
+            "{} would wait for {} where `forbid_suspend` forbids it, as in a poll of `compat::tokio::block_on`: await \
+             its async form there, or do it in a task of its own",
+            task::current(),
+            name_of(record)
+        );
+    }
+}
+
+/// Panics if this plain thread must not wait for what the record tells.
+#[inline]
+#[track_caller]
+pub(crate) fn check_thread_wait(name: impl FnOnce() -> String) {
+    if let Some(whom) = SERVES.get() {
+        let name = name();
+        panic!(
+            "a wait for {name} would block the only thread of {whom}, and so all of its tasks: await its async form there, \
+             or move the call to a task of fibra (`Handle::spawn`), whose handle is a future"
+        );
+    }
+}
+
+/// Reports the first contended lock on a thread that must not wait.
+pub(crate) fn note_thread_lock(record: *const WaitRecord) {
+    static REPORTED: Once = Once::new();
+    if let Some(whom) = SERVES.get() {
+        REPORTED.call_once(|| {
+            let place = Backtrace::capture();
+            let name = name_of(record);
+            say(format_args!(
+                "a contended {name} blocks the only thread of {whom}, and so all of its tasks, until it is free; {place}"
+            ));
+        });
+    }
+}
+
+/// Names a wait and the address of its object.
+pub(crate) fn name_of(record: *const WaitRecord) -> String {
+    match description::interpret(record.addr(), &memory::read) {
+        Some(found) => format!("{} at {:#x}", found.name, found.object),
+        None => "something".to_owned(),
+    }
 }

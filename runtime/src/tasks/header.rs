@@ -12,6 +12,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
+use std::panic::Location;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +41,8 @@ pub(crate) struct Origin {
     pub(crate) kind: &'static Kind,
     pub(crate) id: u64,
     pub(crate) nature: Nature,
+    /// The call that spawned it, if that is one of the user's.
+    pub(crate) spawned_at: Option<&'static Location<'static>>,
     /// Settings of the builder, for the few tasks that have any.
     pub(crate) traits: Option<Box<Traits>>,
 }
@@ -91,6 +94,8 @@ pub(crate) struct Traits {
     pub(crate) name: Option<Arc<str>>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) sheltered: bool,
+    /// It is the main task of a `run`.
+    pub(crate) is_main: bool,
     pub(crate) inherited: Option<Mutex<InheritedLocals>>,
     pub(crate) on_switch: SwitchHook,
 }
@@ -140,19 +145,21 @@ pub(crate) struct Header {
     /// The coroutine on the task's own stack. Its first part ends the first 64 bytes.
     pub(crate) coroutine: Coroutine,
     refs: Refs,
+    /// How many panics of this task were under way when it was suspended, and are not in its
+    /// thread's count now. A task that owes any may not change its thread.
+    owed: Cell<u16>,
+    /// How many guards forbid the running code to suspend.
+    forbidden: Cell<u16>,
     pub(crate) join: Join,
     pub(crate) vtable: &'static VTable,
     pub(crate) id: u64,
+    /// Where it was spawned; `None` for a part of an operation of this library.
+    spawned_at: Option<&'static Location<'static>>,
     pub(super) traits: Option<Box<Traits>>,
     /// The values of task-locals, from the first one on.
     locals: OnceCell<Box<Locals>>,
     /// The big stack that the task runs on; null on its own.
     pub(super) away: Cell<*const Coroutine>,
-    /// How many panics of this task were under way when it was suspended, and are not in its
-    /// thread's count now. A task that owes any may not change its thread.
-    owed: Cell<u32>,
-    /// How many guards forbid the running code to suspend.
-    forbidden: Cell<u32>,
     /// The slot in the registry of the worker that the task started on, and the index of that
     /// worker.
     slot: Cell<u32>,
@@ -223,14 +230,15 @@ impl Header {
             park: Parking::new(),
             coroutine: Coroutine::vacant(),
             refs: Refs::two(),
+            owed: Cell::new(0),
+            forbidden: Cell::new(0),
             join: Join::new(),
             vtable,
             id: origin.id,
+            spawned_at: origin.spawned_at,
             traits: origin.traits,
             locals,
             away: Cell::new(ptr::null()),
-            owed: Cell::new(0),
-            forbidden: Cell::new(0),
             slot: Cell::new(0),
             registered: Cell::new(0),
             unwound: Cell::new(0),
@@ -242,8 +250,23 @@ impl Header {
         self.traits.as_ref()?.name.as_deref()
     }
 
+    /// Returns where the task was spawned, unless it is a part of an operation of this library.
+    pub(crate) fn spawned_at(&self) -> Option<&'static Location<'static>> {
+        self.spawned_at
+    }
+
     pub(crate) fn stack_size(&self) -> Option<usize> {
         self.traits.as_ref()?.stack_size
+    }
+
+    /// Returns true for the main task of a `run`.
+    pub(crate) fn is_main(&self) -> bool {
+        self.traits.as_ref().is_some_and(|traits| traits.is_main)
+    }
+
+    /// Returns true while the task runs on a big stack.
+    pub(crate) fn is_away(&self) -> bool {
+        !self.away.get().is_null()
     }
 
     /// Returns true if the end of the runtime leaves it alone: code that cannot be unwound depends
@@ -315,14 +338,14 @@ impl Header {
 
     /// Sets how many panics are under way, now that the task is off its thread.
     pub(crate) fn set_owed(&self, panics: u32) {
-        self.owed.set(panics);
+        self.owed.set(u16::try_from(panics).expect("a stack holds few panics"));
         self.slow_path.set(SlowPath::OWED, panics > 0);
     }
 
     /// Takes the number of panics that its thread has to count again before the task goes on.
     pub(crate) fn take_owed(&self) -> u32 {
         self.slow_path.set(SlowPath::OWED, false);
-        self.owed.replace(0)
+        self.owed.replace(0).into()
     }
 
     /// Returns true if the running code must not suspend.
@@ -333,12 +356,12 @@ impl Header {
 
     /// Returns how many guards forbid the running code to suspend.
     pub(crate) fn times_forbidden(&self) -> u32 {
-        self.forbidden.get()
+        self.forbidden.get().into()
     }
 
     /// Forbids the running code to suspend, until [`permit`](Header::permit) was called as often.
     pub(crate) fn forbid(&self) {
-        self.forbidden.set(self.forbidden.get() + 1);
+        self.forbidden.set(self.forbidden.get().checked_add(1).expect("guards are dropped, not leaked"));
         self.slow_path.set(SlowPath::FORBIDDEN, true);
     }
 

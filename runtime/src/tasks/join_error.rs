@@ -6,6 +6,7 @@ use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::io;
+use std::panic::Location;
 use std::sync::Mutex;
 
 use crate::base::payload::drop_payload;
@@ -32,7 +33,39 @@ pub struct JoinError(Option<Box<Reason>>);
 
 struct Reason {
     cause: Cause,
-    task: String,
+    task: Described,
+}
+
+/// Keeps what reports say of a task.
+pub(crate) struct Described {
+    pub(super) id: u64,
+    pub(super) name: Option<Box<str>>,
+    pub(super) spawned_at: Option<&'static Location<'static>>,
+}
+
+/// A task, as its error knows it.
+pub(crate) trait Describe {
+    fn described(&self) -> Described;
+}
+
+impl fmt::Display for Described {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        describe(f, self.id, self.name.as_deref(), self.spawned_at)
+    }
+}
+
+/// Formats a task: by its name, or else by the place where it was spawned.
+pub(super) fn describe(
+    f: &mut fmt::Formatter<'_>,
+    id: u64,
+    name: Option<&str>,
+    spawned_at: Option<&Location<'_>>,
+) -> fmt::Result {
+    match (name, spawned_at) {
+        (Some(name), _) => write!(f, "task '{name}' (id {id})"),
+        (None, Some(place)) => write!(f, "task (id {id}, spawned at {place})"),
+        (None, None) => write!(f, "task (id {id})"),
+    }
 }
 
 enum Cause {
@@ -48,6 +81,11 @@ struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
 impl Payload {
     fn take(&mut self) -> Option<Box<dyn Any + Send>> {
         self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+    }
+
+    fn get(&mut self) -> &(dyn Any + Send) {
+        let payload = self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        payload.as_deref().expect("only taken with the error itself")
     }
 
     /// The message, of a panic that has one.
@@ -68,15 +106,15 @@ impl Drop for Payload {
 
 impl JoinError {
     #[cold]
-    fn of(cause: Cause, task: &dyn fmt::Display) -> Self {
-        JoinError(Some(Box::new(Reason { cause, task: task.to_string() })))
+    fn of(cause: Cause, task: &dyn Describe) -> Self {
+        JoinError(Some(Box::new(Reason { cause, task: task.described() })))
     }
 
-    pub(crate) fn panicked(task: &dyn fmt::Display, payload: Box<dyn Any + Send>) -> Self {
+    pub(crate) fn panicked(task: &dyn Describe, payload: Box<dyn Any + Send>) -> Self {
         Self::of(Cause::Panicked(Payload(Mutex::new(Some(payload)))), task)
     }
 
-    pub(crate) fn cancelled(task: &dyn fmt::Display) -> Self {
+    pub(crate) fn cancelled(task: &dyn Describe) -> Self {
         Self::of(Cause::Cancelled, task)
     }
 
@@ -91,7 +129,7 @@ impl JoinError {
         self.0.as_ref().map_or(&CANCELLED, |reason| &reason.cause)
     }
 
-    pub(crate) fn not_started(task: &dyn fmt::Display, error: io::Error) -> Self {
+    pub(crate) fn not_started(task: &dyn Describe, error: io::Error) -> Self {
         Self::of(Cause::NotStarted(error), task)
     }
 
@@ -116,6 +154,50 @@ impl JoinError {
             Cause::NotStarted(error) => Some(error),
             _ => None,
         }
+    }
+
+    /// Returns the value that the task panicked with, if it is a `T`.
+    ///
+    /// Takes `&mut self`, since the payload of a panic need not be `Sync`.
+    /// [`into_panic`](JoinError::into_panic) gives the payload itself.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let mut error = fibra::spawn(|| std::panic::panic_any(7_u8)).join().unwrap_err();
+    /// assert_eq!(error.downcast_ref::<u8>(), Some(&7));
+    /// assert_eq!(error.downcast_ref::<&str>(), None);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn downcast_ref<T: Any>(&mut self) -> Option<&T> {
+        match &mut self.0.as_mut()?.cause {
+            Cause::Panicked(payload) => payload.get().downcast_ref(),
+            Cause::Cancelled | Cause::NotStarted(_) => None,
+        }
+    }
+
+    /// Returns the [`id`](crate::Task::id) of the task, and 0 for none of the caller's.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::task::Builder::new().name("unlucky").spawn(|| panic!("no luck"));
+    /// let id = task.task().id();
+    /// let error = task.join().unwrap_err();
+    /// assert_eq!((error.task_id(), error.task_name()), (id, Some("unlucky")));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn task_id(&self) -> u64 {
+        self.0.as_ref().map_or(0, |reason| reason.task.id)
+    }
+
+    /// Returns the name of the task, if it has one.
+    pub fn task_name(&self) -> Option<&str> {
+        self.0.as_ref()?.task.name.as_deref()
     }
 
     /// Returns the payload of the panic, for [`std::panic::resume_unwind`].
@@ -143,14 +225,17 @@ impl JoinError {
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let task = self.0.as_ref().map_or("a task", |reason| reason.task.as_str());
+        match &self.0 {
+            Some(reason) => reason.task.fmt(f)?,
+            None => f.write_str("a task")?,
+        }
         match self.cause() {
             Cause::Panicked(payload) => match payload.message() {
-                Some(message) => write!(f, "{task} panicked: {message}"),
-                None => write!(f, "{task} panicked"),
+                Some(message) => write!(f, " panicked: {message}"),
+                None => write!(f, " panicked"),
             },
-            Cause::Cancelled => write!(f, "{task} was cancelled"),
-            Cause::NotStarted(error) => write!(f, "{task} could not start: {error}"),
+            Cause::Cancelled => write!(f, " was cancelled"),
+            Cause::NotStarted(error) => write!(f, " could not start: {error}"),
         }
     }
 }

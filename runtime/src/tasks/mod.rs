@@ -21,3 +21,4 @@ pub(crate) mod slow_path_flags;
 pub(crate) mod switch_hook;
 pub(crate) mod switching;
 pub(crate) mod task;
+pub(crate) mod thread_deadlines;

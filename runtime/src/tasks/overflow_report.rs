@@ -2,7 +2,8 @@
 
 use std::io;
 
-use crate::stack::overflow::{self, Overflow};
+use crate::stack::overflow;
+use crate::stack::overflow_line::{Knob, Overflow};
 use crate::tasks::context;
 
 /// Installs the handler, once for the process.
@@ -16,6 +17,16 @@ fn running_task(fault: usize, report: fn(&Overflow<'_>)) {
     let Some(header) = context::task_for_report().map(|task| task.header()) else { return };
     // SAFETY: the task that runs on this thread is interrupted here.
     if let Some(stack) = unsafe { header.stack() }.filter(|stack| stack.is_overflow(fault)) {
-        report(&Overflow { id: header.id, name: header.name(), stack_size: stack.size() });
+        report(&Overflow {
+            id: header.id,
+            name: header.name(),
+            place: header.spawned_at().map(|place| (place.file(), place.line())),
+            stack_size: stack.size(),
+            knob: match header.is_away() {
+                true => Knob::BigStack,
+                false if header.is_main() => Knob::Main,
+                false => Knob::Builder,
+            },
+        });
     }
 }

@@ -8,23 +8,23 @@
 
 #![forbid(unsafe_code)]
 
-use crate::base::primitive::{AtomicUsize, Ordering, fence};
+use crate::base::primitive::{AtomicU32, Ordering, fence};
 
 /// Counts the owners of one task.
-pub(crate) struct Refs(AtomicUsize);
+pub(crate) struct Refs(AtomicU32);
 
 impl Refs {
     /// Starts with two owners: the handle and the runtime.
     pub(crate) const fn two() -> Self {
-        Refs(AtomicUsize::new(2))
+        Refs(AtomicU32::new(2))
     }
 
     /// Counts one more owner. Called by an owner.
     #[inline]
     pub(crate) fn retain(&self) {
-        // Relaxed: a new count comes from one that exists; nothing is published. An overflow would need more handles
-        // than fit into memory, unless they are leaked: then the process ends before the count wraps.
-        if self.0.fetch_add(1, Ordering::Relaxed) > usize::MAX / 2 {
+        // Relaxed: a new count comes from one that exists; nothing is published. The process ends before the count
+        // wraps: two thousand million handles to one task are leaked ones.
+        if self.0.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
             std::process::abort();
         }
     }

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 
 use crate::tasks::header::{Header, TaskRef};
+use crate::tasks::join_error::{Describe, Described, describe};
 
 /// Names a task. A clone is cheap; it keeps the task's record but not its result.
 ///
@@ -54,6 +55,23 @@ impl Task {
         self.header().name()
     }
 
+    /// Returns the place in the source where the task was spawned.
+    ///
+    /// `None` for a task that this library spawns as a part of an operation.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let (line, task) = (line!(), fibra::spawn(|| ()));
+    /// assert_eq!(task.task().spawned_at().unwrap().line(), line);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn spawned_at(&self) -> Option<&'static Location<'static>> {
+        self.header().spawned_at()
+    }
+
     /// Returns true once the task has ended.
     pub fn is_finished(&self) -> bool {
         self.header().join.is_done()
@@ -93,18 +111,22 @@ impl RefUnwindSafe for Task {}
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.name() {
-            Some(name) => write!(f, "task '{name}' (id {})", self.id()),
-            None => write!(f, "task (id {})", self.id()),
-        }
+        describe(f, self.id(), self.name(), self.spawned_at())
+    }
+}
+
+impl Describe for Task {
+    fn described(&self) -> Described {
+        Described { id: self.id(), name: self.name().map(Box::from), spawned_at: self.spawned_at() }
     }
 }
 
 impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Task");
-        out.field("id", &self.id()).field("name", &self.name()).field("finished", &self.is_finished());
-        out.finish()
+        out.field("id", &self.id()).field("name", &self.name());
+        out.field("spawned_at", &self.spawned_at().map(ToString::to_string));
+        out.field("finished", &self.is_finished()).finish()
     }
 }
 

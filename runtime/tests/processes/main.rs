@@ -10,6 +10,7 @@ mod rest;
 mod said;
 
 mod abort;
+mod end_within;
 mod forgotten;
 mod no_threads;
 mod processes;

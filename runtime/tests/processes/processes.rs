@@ -9,6 +9,7 @@ use std::time::Duration;
 use crate::common::{hang_guard, runtime};
 use crate::rerun::{errors, is_child, rerun};
 use crate::said::{block_until_said, rerun_until_it_says};
+use fibra_runtime::wait::{self, Admit, Until, WaitDescription, WaitQueue};
 use fibra_runtime::{self as fibra, Runtime, task};
 
 #[test]
@@ -208,4 +209,36 @@ fn an_idle_runtime_uses_no_processor_time() {
     let output = rerun("processes::an_idle_runtime_uses_no_processor_time");
     println!("{}", String::from_utf8_lossy(&output.stdout));
     assert!(output.status.success(), "{}", errors(&output));
+}
+
+#[test]
+fn on_a_thread_that_serves_others_waits_panic_and_the_first_contended_lock_is_reported() {
+    if is_child() {
+        wait::forbid_thread_waits("this test");
+        for _ in 0..2 {
+            let lock = WaitQueue::<bool, ()>::new(false);
+            thread::scope(|threads| {
+                threads.spawn(|| {
+                    thread::sleep(Duration::from_millis(5));
+                    lock.with(|open, waiters| {
+                        *open = true;
+                        waiters.serve_all(0)
+                    })
+                });
+                let admit = |open: &bool| if *open { Admit::Done(()) } else { Admit::Back };
+                let until = Until::shielded(None).described(const { &WaitDescription::new("test lock") });
+                lock.wait(0, (), until, |open, (), _| admit(open), || (), |_, (), _, _| ());
+            });
+        }
+        let refused = panic::catch_unwind(|| fibra::sleep(Duration::ZERO)).unwrap_err();
+        let text = refused.downcast_ref::<String>().unwrap();
+        return assert!(text.contains("`sleep`") && text.contains("the only thread of this test"), "{text}");
+    }
+    let _guard = hang_guard();
+    let test = "on_a_thread_that_serves_others_waits_panic_and_the_first_contended_lock_is_reported";
+    let output = rerun(&format!("processes::{test}"));
+    let text = errors(&output);
+    assert!(output.status.success(), "{text}");
+    let said = "fibra: a contended test lock at 0x";
+    assert_eq!(text.lines().filter(|line| line.starts_with(said)).count(), 1, "{text}");
 }

@@ -195,3 +195,20 @@ fn the_default_is_one_line() {
 fn a_limit_of_nothing_is_refused() {
     _ = Runtime::builder().stall_limit(Duration::ZERO);
 }
+
+#[test]
+fn debug_builds_watch_unless_told_not_to() {
+    if is_child() {
+        let hold =
+            |builder: Builder| _ = builder.workers(1).run(|| thread::sleep(Duration::from_millis(1600)));
+        return thread::scope(|threads| {
+            threads.spawn(|| hold(Runtime::builder().stall_limit(Duration::MAX)));
+            hold(Runtime::builder());
+        });
+    }
+    let _guard = hang_guard();
+    let output = rerun("stalls::debug_builds_watch_unless_told_not_to");
+    let told = errors(&output).lines().filter(|line| line.contains("'main'") && line.contains("1s")).count();
+    assert!(output.status.success());
+    assert_eq!(told, usize::from(cfg!(debug_assertions)), "{}", errors(&output));
+}

@@ -320,8 +320,53 @@ fn a_task_knows_its_name_and_shows_it() {
         );
         assert!(format!("{handle:?}").contains("finished: true"));
         let unnamed = fibra::spawn(|| task::current().name().is_none());
-        assert_eq!(unnamed.task().to_string(), format!("task (id {})", unnamed.task().id()));
+        let (id, place) = (unnamed.task().id(), unnamed.task().spawned_at().unwrap());
+        assert_eq!(unnamed.task().to_string(), format!("task (id {id}, spawned at {place})"));
         assert!(unnamed.join().unwrap());
+    });
+}
+
+#[test]
+fn each_kind_of_spawn_knows_its_place_in_the_users_source() {
+    let _guard = hang_guard();
+    let (runtime, group) = (runtime(2), fibra::TaskGroup::new());
+    let at_here = |task: &fibra::Task| task.spawned_at().is_some_and(|place| place.file() == file!());
+    assert!(at_here(runtime.spawn(|| ()).task()) && at_here(runtime.spawn_blocking(|| ()).task()));
+    assert!(at_here(runtime.handle().spawn(|| ()).task()));
+    assert!(at_here(runtime.handle().spawn_on_worker(1, || ()).task()));
+    assert!(at_here(task::Builder::new().spawn_on(&runtime.handle(), || ()).task()));
+    runtime.run(|| {
+        let (line, child) = (line!(), fibra::spawn(|| ()));
+        assert_eq!(child.task().spawned_at().unwrap().line(), line);
+        assert!(at_here(fibra::spawn_local(|| ()).task()) && at_here(fibra::spawn_blocking(|| ()).task()));
+        assert!(at_here(&group.spawn(|| ())) && at_here(&group.spawn_local(|| ())));
+        fibra::scope(|scope| {
+            assert!(at_here(scope.spawn(|| ()).task()) && at_here(scope.spawn_local(|| ()).task()));
+        });
+        let own = || at_here(&task::current());
+        assert!(matches!(fibra::race(own, task::park), fibra::structured::Either::Left(true)));
+        let forked = fibra::join(fibra::yield_now, || task::current().spawned_at()).1;
+        assert!(forked.is_none_or(|place| place.file() == file!()), "a part of an operation has none");
+    });
+}
+
+#[test]
+fn a_join_error_tells_its_task_and_its_value() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let named = task::Builder::new().name("baker").spawn(|| panic::resume_unwind(Box::new(42_u32)));
+        let id = named.task().id();
+        let mut error = named.join().map(drop).unwrap_err();
+        assert_eq!((error.task_id(), error.task_name()), (id, Some("baker")));
+        assert_eq!(error.downcast_ref::<u32>(), Some(&42));
+        assert_eq!(error.downcast_ref::<&str>(), None);
+        let unnamed = fibra::spawn(task::park);
+        let (id, line) = (unnamed.task().id(), unnamed.task().spawned_at().unwrap().line());
+        unnamed.cancel();
+        let mut error = unnamed.join().unwrap_err();
+        assert_eq!((error.task_id(), error.task_name()), (id, None));
+        assert_eq!(error.downcast_ref::<u32>(), None);
+        assert!(error.to_string().contains(&format!("join.rs:{line}")), "{error}");
     });
 }
 

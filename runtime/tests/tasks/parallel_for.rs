@@ -1,4 +1,4 @@
-//! Promises of `parallel_for` and `parallel_for_each`.
+//! Promises of `parallel_for`, `parallel_for_each` and `parallel_map`.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -10,9 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{hang_guard, runtime};
+use crate::counted::Counted;
 use crate::rest::until_others_sleep;
 use crate::workers::on_workers;
-use fibra_runtime::{self as fibra, CancelToken, parallel_for, parallel_for_each, task};
+use fibra_runtime::{self as fibra, CancelToken, parallel_for, parallel_for_each, parallel_map, task};
 
 fn counters(count: usize) -> Vec<AtomicU8> {
     (0..count).map(|_| AtomicU8::new(0)).collect()
@@ -440,4 +441,36 @@ fn off_a_task_it_is_a_plain_loop() {
     assert!(each_once(&seen));
     parallel_for_each(&seen, |counter| _ = counter.fetch_sub(1, Ordering::Relaxed));
     assert!(seen.iter().all(|counter| counter.load(Ordering::Relaxed) == 0));
+}
+
+#[test]
+fn mapped_values_have_the_order_of_the_items() {
+    on_workers(|| {
+        for count in [0_usize, 1, 10, 30_000] {
+            let texts = parallel_map((0..count).filter(|n| n % 3 > 0), |n| n.to_string());
+            assert!(texts.into_iter().eq((0..count).filter(|n| n % 3 > 0).map(|n| n.to_string())));
+        }
+        let waits = parallel_map([3, 1, 2], |n| {
+            (0..n).for_each(|_| fibra::yield_now());
+            n
+        });
+        assert_eq!(waits, [3, 1, 2]);
+    });
+    assert_eq!(parallel_map(["a", "plain", "loop"], str::len), [1, 5, 4], "off a task");
+}
+
+#[test]
+fn a_panic_of_a_mapped_call_comes_out_and_drops_the_values() {
+    on_workers(|| {
+        let alive = AtomicUsize::new(0);
+        let map = || {
+            parallel_map(0..100, |n| match n {
+                50 => resume_unwind(Box::new("of 50")),
+                _ => Counted::new(&alive),
+            })
+        };
+        let payload = catch_unwind(AssertUnwindSafe(map)).err().expect("one call panics");
+        assert_eq!(payload.downcast_ref(), Some(&"of 50"));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    });
 }

@@ -248,3 +248,23 @@ fn off_a_task_it_says_that_the_end_of_the_runtime_has_cancelled_both() {
     let message = asked.join().expect("it ran").expect_err("no arm has won");
     assert!(message.contains("the end of the runtime"), "{message}");
 }
+
+#[test]
+fn a_local_race_stays_here_and_its_loser_has_ended() {
+    on_workers(|| {
+        let (here, steps) = (std::thread::current().id(), std::rc::Rc::new(std::cell::Cell::new(0)));
+        let soon = || {
+            fibra::sleep(Duration::from_millis(1));
+            assert_eq!(std::thread::current().id(), here);
+            steps.clone()
+        };
+        let forever = || {
+            let _shared = steps.clone();
+            steps.set(steps.get() + 1);
+            task::park();
+        };
+        assert!(matches!(fibra::race_local(soon, forever), Either::Left(won) if won.get() == 1));
+        assert!(matches!(fibra::race_local(forever, soon), Either::Right(won) if won.get() == 2));
+        assert_eq!(std::rc::Rc::strong_count(&steps), 1);
+    });
+}

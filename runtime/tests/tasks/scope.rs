@@ -428,3 +428,30 @@ fn a_child_that_the_scope_has_cancelled_is_nothing_that_the_end_of_the_runtime_t
     drop(runtime);
     scope.join().expect("nothing is lost");
 }
+
+#[test]
+fn local_children_borrow_what_is_not_send_and_stay_here() {
+    on_workers(|| {
+        let (here, met) = (thread::current().id(), std::rc::Rc::new(std::cell::Cell::new(0)));
+        fibra::scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn_local(|| {
+                    fibra::yield_now();
+                    assert_eq!(thread::current().id(), here);
+                    met.set(met.get() + 1);
+                });
+            }
+            let counted = scope.spawn_local_as(task::Builder::new().name("local"), || met.clone());
+            assert_eq!(counted.task().name(), Some("local"));
+            assert!(std::rc::Rc::ptr_eq(&counted.join().unwrap(), &met));
+        });
+        assert_eq!(met.get(), 100);
+    });
+}
+
+#[test]
+fn off_a_worker_a_local_child_is_refused() {
+    let _guard = hang_guard();
+    let refused = catch_unwind(|| fibra::scope(|scope| drop(scope.spawn_local(|| ()))));
+    assert!(refused.is_err());
+}

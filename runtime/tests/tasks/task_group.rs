@@ -1,5 +1,6 @@
 //! Promises of `TaskGroup`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -446,5 +447,38 @@ fn a_task_may_be_joined_and_gone_before_its_spawn_returns() {
             }
         }
         spawner.join().unwrap();
+    });
+}
+
+#[test]
+fn local_members_own_what_is_not_send_and_stay_here() {
+    on_workers(|| {
+        let (group, here) = (TaskGroup::with_limit(2), thread::current().id());
+        let met = std::rc::Rc::new(std::cell::Cell::new(0_usize));
+        for _ in 0..10 {
+            let met = std::rc::Rc::clone(&met);
+            group.spawn_local(move || {
+                fibra::yield_now();
+                met.set(met.get() + 1);
+                thread::current().id() == here
+            });
+        }
+        assert!(group.join_all().into_iter().all(Result::unwrap));
+        assert_eq!((met.get(), std::rc::Rc::strong_count(&met)), (10, 1));
+    });
+    let group = TaskGroup::<()>::new();
+    assert!(catch_unwind(AssertUnwindSafe(|| group.spawn_local(|| ()))).is_err(), "off a worker");
+    assert!(group.is_empty());
+}
+
+#[test]
+fn a_result_comes_with_its_task() {
+    on_workers(|| {
+        let group = TaskGroup::new();
+        let spawned: Vec<_> = (0..10).map(|n| group.spawn(move || n)).collect();
+        while let Some((task, result)) = group.join_next_with_task() {
+            assert_eq!(task, spawned[result.unwrap()]);
+            assert!(task.is_finished());
+        }
     });
 }

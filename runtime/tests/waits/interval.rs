@@ -125,3 +125,12 @@ fn unwinding_from_a_tick_uses_up_none() {
 fn ticks_without_time_between_them_are_refused() {
     assert!(catch_unwind(|| interval(Duration::ZERO)).is_err());
 }
+
+#[test]
+fn an_interval_is_an_iterator_over_its_ticks() {
+    everywhere(|| {
+        let start = Instant::now();
+        let ticks = interval_at(start, Duration::from_millis(1)).take(4);
+        assert!(ticks.eq((0..4).map(|count| start + Duration::from_millis(1) * count)));
+    });
+}

@@ -2,6 +2,8 @@
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -192,4 +194,82 @@ fn sleeps_that_are_cancelled_leave_the_clock_in_order() {
             }
         }
     });
+}
+
+/// Computes until the flag is set. Returns false if that takes too long.
+fn compute_until(set: &AtomicBool) -> bool {
+    let begin = Instant::now();
+    while !set.load(Ordering::Relaxed) {
+        if begin.elapsed() > Duration::from_secs(10) {
+            return false;
+        }
+        std::hint::spin_loop();
+    }
+    true
+}
+
+#[test]
+fn timers_are_on_time_beside_a_child_that_computes_while_a_worker_is_idle() {
+    let _guard = hang_guard();
+    type Case = (&'static str, fn(Arc<AtomicBool>) -> bool);
+    let cases: [Case; 5] = [
+        ("sleep", |on_time| {
+            let told = Arc::clone(&on_time);
+            let child = fibra::spawn(move || compute_until(&told));
+            fibra::sleep(Duration::from_millis(5));
+            on_time.store(true, Ordering::Relaxed);
+            child.join().unwrap()
+        }),
+        ("sleep before a join", |on_time| {
+            let told = Arc::clone(&on_time);
+            let sleeper = fibra::spawn(move || {
+                fibra::sleep(Duration::from_millis(5));
+                told.store(true, Ordering::Relaxed);
+            });
+            fibra::yield_now();
+            let in_time = fibra::spawn(move || compute_until(&on_time)).join().unwrap();
+            sleeper.join().unwrap();
+            in_time
+        }),
+        ("timeout of a join", |on_time| {
+            let (told, (tell, verdict)) = (Arc::clone(&on_time), std::sync::mpsc::channel());
+            let child = fibra::spawn(move || tell.send(compute_until(&told)));
+            assert!(fibra::timeout(Duration::from_millis(20), || child.join()).is_err());
+            on_time.store(true, Ordering::Relaxed);
+            verdict.recv().unwrap()
+        }),
+        ("sleep in a scope", |on_time| {
+            fibra::scope(|scope| {
+                let child = scope.spawn(|| compute_until(&on_time));
+                fibra::sleep(Duration::from_millis(5));
+                on_time.store(true, Ordering::Relaxed);
+                child.join().unwrap()
+            })
+        }),
+        ("join of two closures", |on_time| {
+            let sleep = || {
+                fibra::sleep(Duration::from_millis(5));
+                on_time.store(true, Ordering::Relaxed);
+            };
+            fibra::join(sleep, || compute_until(&on_time)).1
+        }),
+    ];
+    for (name, case) in cases {
+        for workers in [2, 4] {
+            let in_time = runtime(workers).run(|| {
+                until_all_have_parked();
+                case(Arc::default())
+            });
+            assert!(in_time, "{name}: the child has held up the timer, with {workers} workers");
+        }
+    }
+}
+
+/// Sleeps until each worker has parked, so that all but the caller's own are at rest.
+fn until_all_have_parked() {
+    let parks =
+        |counters: &[(&str, u64)]| counters.iter().any(|(name, count)| *name == "parks" && *count > 0);
+    while !fibra::Handle::current().counters().iter().all(|counters| parks(counters)) {
+        fibra::sleep(Duration::from_millis(1));
+    }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::at_end::AtEnd;
 use crate::common::{hang_guard, runtime};
 use fibra_runtime::{self as fibra, CancelToken, Elapsed, task, timeout, timeout_at};
 
@@ -337,27 +338,89 @@ fn the_end_by_a_deadline_that_was_kept_is_a_panic_in_the_next_scope_at_the_same_
 }
 
 #[test]
-fn a_timeout_off_a_task_says_what_it_needs() {
-    for duration in [LONG, Duration::MAX] {
-        let message = catch_unwind(|| timeout(duration, || ())).unwrap_err();
-        assert!(
-            message.downcast_ref::<String>().is_some_and(|text| text.contains("fibra::run"))
-                || message.downcast_ref::<&str>().is_some_and(|text| text.contains("fibra::run"))
-        );
+fn a_timeout_ends_the_waits_of_a_plain_thread() {
+    let _guard = hang_guard();
+    let waits: [(&str, fn()); 8] = [
+        ("sleep", || fibra::sleep(LONG)),
+        ("sleep until", || fibra::sleep_until(Instant::now() + LONG)),
+        ("park", task::park),
+        ("loop of parks", || {
+            loop {
+                task::park_timeout(Duration::from_micros(100));
+            }
+        }),
+        ("loop of yields", || {
+            loop {
+                fibra::yield_now();
+            }
+        }),
+        ("join", || _ = runtime(1).spawn(task::park).join()),
+        ("run", || runtime(1).run(task::park)),
+        ("future", || fibra::block_on(std::future::pending())),
+    ];
+    let on_pool = runtime(1);
+    for (name, wait) in waits {
+        let ends = move || {
+            let begin = Instant::now();
+            assert!(timeout(SHORT, wait).is_err(), "{name}");
+            assert!(begin.elapsed() >= SHORT && !thread::panicking(), "{name}");
+            assert_eq!(timeout(LONG, || 7), Ok(7), "{name}");
+        };
+        ends();
+        on_pool.spawn_blocking(ends).join().unwrap();
     }
 }
 
 #[test]
-fn a_timeout_or_a_token_on_the_blocking_pool_says_why_it_is_none() {
+fn timeouts_of_a_plain_thread_nest_and_shields_hide_them() {
+    let _guard = hang_guard();
+    let inner = timeout(LONG, || timeout(SHORT, || fibra::sleep(LONG)));
+    assert_eq!(inner, Ok(Err(timeout(Duration::ZERO, fibra::yield_now).unwrap_err())));
+    let outer = timeout(SHORT, || timeout(LONG, || fibra::sleep(LONG)));
+    assert!(outer.is_err());
+    let mut shielded = false;
+    let late = timeout(Duration::ZERO, || {
+        task::shield(|| fibra::sleep(SHORT));
+        shielded = task::is_cancelled() && task::shield(|| !task::is_cancelled());
+        fibra::yield_now();
+    });
+    assert!(late.is_err() && shielded);
+    let panic = catch_unwind(|| timeout(LONG, || resume_unwind(Box::new(7)))).unwrap_err();
+    assert_eq!(panic.downcast_ref(), Some(&7));
+    assert!(!task::is_cancelled());
+    fibra::sleep(Duration::from_micros(1));
+}
+
+#[test]
+fn a_scope_of_a_plain_thread_that_times_out_has_ended_its_children() {
+    in_task(2, || {
+        let ended = fibra::spawn_blocking(|| {
+            let ended = AtomicU32::new(0);
+            let late = timeout(SHORT, || {
+                fibra::scope(|scope| {
+                    for _ in 0..3 {
+                        // Dropped with the closure also if the cancel comes before the start.
+                        let count = AtEnd(|| _ = ended.fetch_add(1, Ordering::SeqCst));
+                        scope.spawn(move || {
+                            let _count = count;
+                            task::park();
+                        });
+                    }
+                    fibra::sleep(Duration::from_millis(1));
+                })
+            });
+            assert!(late.is_err());
+            ended.into_inner()
+        });
+        assert_eq!(ended.join().unwrap(), 3);
+    });
+}
+
+#[test]
+fn a_token_on_the_blocking_pool_says_why_it_is_none() {
     in_task(1, || {
-        let timed = fibra::spawn_blocking(|| timeout(LONG, || ())).join().unwrap_err();
         let told = fibra::spawn_blocking(|| CancelToken::new().scope(|| ())).join().unwrap_err();
-        for error in [timed, told] {
-            assert!(
-                error.is_panic() && error.to_string().contains("threads of the blocking pool"),
-                "{error}"
-            );
-        }
+        assert!(told.is_panic() && told.to_string().contains("threads of the blocking pool"), "{told}");
     });
 }
 

@@ -13,6 +13,8 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
+use fibra_runtime::task::shield;
+
 /// Slots of a block.
 const SPAN: usize = 32;
 
@@ -190,8 +192,13 @@ impl<T> Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
-        while let Some(popped) = self.pop() {
-            drop(popped.message);
+        if self.len > 0 {
+            // No cancellation cuts the destructors of the messages short.
+            shield(|| {
+                while let Some(popped) = self.pop() {
+                    drop(popped.message);
+                }
+            });
         }
         match self.shape {
             Shape::Ring => {

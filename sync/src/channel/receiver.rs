@@ -8,6 +8,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use super::counted::Counted;
@@ -294,7 +295,8 @@ impl<T> Drop for Receiver<T> {
         if let Source::Senders(channel) = &self.source
             && channel.receivers.decrease()
         {
-            channel.shared.close_and_clear();
+            // No cancellation cuts the destructors of the messages short.
+            shield(|| channel.shared.close_and_clear());
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Waits that need not wait: each ends a task that was cancelled before it all the same, and takes nothing; and a loop over it
 //! lets others run.
 
+use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::in_tasks;
@@ -189,5 +191,68 @@ fn a_cancelled_task_leaves_the_permits_it_did_not_wait_for() {
         assert!(event.wait_timeout(Duration::ZERO));
         assert_eq!(permits.available_permits(), 1);
         assert!(receiver.iter().eq([1]));
+    });
+}
+
+/// A value whose destructor waits.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        fibra::yield_now();
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn no_cancel_cuts_the_destructors_short_that_the_library_runs() {
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    let drops: [(&str, fn()); 7] = [
+        ("bounded", || {
+            let (sender, receiver) = bounded(10);
+            (0..10).for_each(|_| sender.try_send(Waits(&ENDED)).unwrap());
+            drop(receiver);
+        }),
+        ("unbounded", || {
+            let (sender, receiver) = unbounded();
+            (0..10).for_each(|_| sender.try_send(Waits(&ENDED)).unwrap());
+            drop((sender, receiver));
+        }),
+        ("both ends kept", || {
+            let (sender, receiver) = unbounded();
+            (0..10).for_each(|_| sender.try_send(Waits(&ENDED)).unwrap());
+            drop((receiver, sender));
+        }),
+        ("broadcast", || {
+            let (sender, receiver) = broadcast::channel(10);
+            (0..10).for_each(|_| drop(sender.send(Arc::new(Waits(&ENDED)))));
+            drop(receiver);
+        }),
+        ("oneshot", || {
+            for _ in 0..10 {
+                let (sender, receiver) = oneshot::channel();
+                assert!(sender.send(Waits(&ENDED)).is_ok());
+                drop(receiver);
+            }
+        }),
+        ("unclaimed result", || {
+            let task = fibra::spawn(|| (0..10).map(|n| (n, Waits(&ENDED))).collect::<HashMap<_, _>>());
+            task::shield(|| {
+                while !task.is_finished() {
+                    fibra::yield_now();
+                }
+            });
+            drop(task);
+        }),
+        ("shielded map", || {
+            drop(task::Shielded::new((0..10).map(|n| (n, Waits(&ENDED))).collect::<HashMap<_, _>>()));
+        }),
+    ];
+    in_tasks(|| {
+        for (name, drop) in drops {
+            let before = ENDED.load(Ordering::SeqCst);
+            assert!(fibra::timeout(Duration::ZERO, drop).is_ok(), "{name}");
+            assert_eq!(ENDED.load(Ordering::SeqCst) - before, 10, "{name}");
+        }
     });
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::in_tasks;
 use fibra_runtime::{spawn, task, timeout, yield_now};
+use fibra_sync::channel::bounded;
 use fibra_sync::{AutoResetEvent, Condvar, ManualResetEvent, Mutex, Semaphore};
 
 /// Far beyond the deadline of the scopes, and before the guard of the tests.
@@ -104,4 +105,22 @@ fn a_deadline_that_has_passed_takes_nothing_with_it() {
             assert_eq!(permits.forget_permits(1), usize::from(!taken));
         }
     });
+}
+
+#[test]
+fn a_deadline_ends_the_waits_of_a_plain_thread() {
+    let (mutex, condition) = (Mutex::new(()), Condvar::new());
+    let (set, unset) = (ManualResetEvent::new(true), AutoResetEvent::new(false));
+    let (free, taken) = (Semaphore::new(1), Semaphore::new(0));
+    let (sender, receiver) = bounded::<()>(1);
+    is_ended(|| set.wait());
+    is_ended(|| unset.wait());
+    is_ended(|| drop(free.acquire()));
+    is_ended(|| drop(taken.acquire()));
+    is_ended(|| _ = receiver.recv());
+    is_ended(|| _ = sender.send(()));
+    is_ended(|| condition.wait(&mut mutex.lock()));
+    is_ended(|| fibra_sync::select! { wait(unset) => {}, recv(receiver) -> _ => {}, wait(taken) => {} });
+    assert!(!mutex.is_locked());
+    assert_eq!((free.available_permits(), receiver.len()), (1, 0), "the select has received the message");
 }

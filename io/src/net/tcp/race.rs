@@ -88,7 +88,10 @@ fn first_of(
 /// Waits until one of the sockets is writable: true; or for `timeout`, or a while.
 fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<bool> {
     if !wait::in_task() {
-        return sys::wait_any(fds, Direction::Write, timeout);
+        wait::cancellation_point();
+        let left = wait::begin_thread_wait("a connection")
+            .map(|deadline| deadline.saturating_duration_since(clock::now()));
+        return sys::wait_any(fds, Direction::Write, left.into_iter().chain(timeout).min());
     }
     let slice = timeout.map_or(SLICE, |timeout| timeout.min(SLICE));
     unblock(|| sys::wait_any(fds, Direction::Write, Some(slice)))

@@ -91,6 +91,12 @@ impl Idle {
         self.pick(Snapshot::wants_wake_at_once)
     }
 
+    /// Returns true if a worker is parked or searches; a hint.
+    pub(crate) fn has_idle(&self) -> bool {
+        let now = self.counters.snapshot();
+        now.parked + now.searching > 0
+    }
+
     fn pick(&self, wanted: fn(Snapshot) -> bool) -> Option<usize> {
         // The fence of the store-load pair: the task was queued before, the counters are read after.
         fence(Ordering::SeqCst);

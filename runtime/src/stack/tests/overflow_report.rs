@@ -3,8 +3,8 @@
 use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::stack::overflow::{self, Overflow};
-use crate::stack::overflow_line::Line;
+use crate::stack::overflow;
+use crate::stack::overflow_line::{Knob, Line, Overflow};
 
 use crate::stack::tests;
 use crate::stack::tests::{SIZE, case, config, poke, stacks, stderr};
@@ -18,31 +18,45 @@ static FAULT: AtomicUsize = AtomicUsize::new(0);
 
 fn lookup(fault: usize, report: fn(&Overflow<'_>)) {
     if FAULT.load(Ordering::Relaxed) == fault {
-        report(&Overflow { id: 7, name: Some("parser"), stack_size: SIZE });
+        report(&Overflow { id: 7, name: Some("parser"), place: None, stack_size: SIZE, knob: Knob::Builder });
     }
 }
 
-fn line(id: u64, name: Option<&str>, stack_size: usize) -> String {
-    String::from_utf8(Line::report(id, name.unwrap_or_default().as_bytes(), stack_size).as_bytes().to_vec())
-        .unwrap()
+fn line(id: u64, name: Option<&str>, place: Option<(&str, u32)>, stack_size: usize, knob: Knob) -> String {
+    let line = Line::report(&Overflow { id, name, place, stack_size, knob });
+    String::from_utf8(line.as_bytes().to_vec()).unwrap()
 }
 
 #[test]
 fn names_task_size_and_knob() {
-    let knob = "raise it with task::Builder::stack_size or Runtime::builder().stack_size\n";
-    let with_name = line(7, Some("parser"), 256 << 10);
+    let knob = "raise it with task::Builder::stack_size or Runtime::builder().stack_size, or run deep code in \
+                task::on_big_stack\n";
+    let place = Some(("src/deep.rs", 12));
+    let with_name = line(7, Some("parser"), place, 256 << 10, Knob::Builder);
     assert_eq!(with_name, format!("fibra: task 'parser' (id 7) overflowed its stack of 256 KiB; {knob}"));
-    let without = line(u64::MAX, None, 8 << 20);
-    let expected = format!("fibra: task (id 18446744073709551615) overflowed its stack of 8 MiB; {knob}");
-    assert_eq!(without, expected);
-    assert!(line(0, None, 1000).contains("(id 0) overflowed its stack of 1000 bytes;"));
+    let without = line(u64::MAX, None, place, 8 << 20, Knob::Builder);
+    let task = "task (id 18446744073709551615, spawned at src/deep.rs:12)";
+    assert_eq!(without, format!("fibra: {task} overflowed its stack of 8 MiB; {knob}"));
+    assert!(line(0, None, None, 1000, Knob::Builder).contains("(id 0) overflowed its stack of 1000 bytes;"));
+    let main = line(1, Some("main"), place, 8 << 20, Knob::Main);
+    assert!(
+        main.contains("Runtime::builder().main_stack_size") && main.ends_with("task::on_big_stack\n"),
+        "{main}"
+    );
+    let big = line(1, None, place, 1 << 20, Knob::BigStack);
+    assert!(big.ends_with("; give task::on_big_stack a larger size\n"), "{big}");
 }
 
 #[test]
-fn is_one_line_whatever_the_name() {
-    let line = line(1, Some(&"a\nb".repeat(1000)), 1 << 14);
-    assert_eq!(line.matches('\n').count(), 1);
-    assert!(line.contains("a?ba?b") && line.contains("...' (id 1)") && line.ends_with("stack_size\n"));
+fn is_one_line_whatever_the_name_and_the_path() {
+    let long = "a\nb".repeat(1000);
+    let named = line(1, Some(&long), None, 1 << 14, Knob::Builder);
+    assert!(named.contains("a?ba?b") && named.contains("...' (id 1)"), "{named}");
+    let placed = line(u64::MAX, None, Some((&long, u32::MAX)), usize::MAX - 1, Knob::Builder);
+    for line in [named, placed] {
+        assert_eq!(line.matches('\n').count(), 1, "{line}");
+        assert!(line.ends_with("on_big_stack\n"), "{line}");
+    }
 }
 
 fn install() {

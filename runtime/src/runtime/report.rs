@@ -1,0 +1,84 @@
+//! What is left of a runtime, for reports: its tasks, and what each of them waits for.
+
+#![forbid(unsafe_code)]
+
+use std::fmt::Write;
+use std::ptr;
+
+use crate::blocking::pool::Pool;
+use crate::scheduler::shared::Shared;
+use crate::tasks::task::Task;
+use crate::waiter::description::{Owner, WaitsFor};
+
+/// Returns all tasks that have started and not ended, with those on the blocking pool.
+pub(super) fn tasks(shared: &Shared) -> Vec<Task> {
+    let mut tasks = shared.tasks();
+    tasks.extend(Pool::of(shared).running());
+    tasks
+}
+
+/// Counts the tasks that have not started; `started` is the number of those that have.
+pub(super) fn unstarted(shared: &Shared, started: usize) -> u64 {
+    shared.alive().saturating_sub(started as u64)
+}
+
+/// Returns what a task waits for, or `None` if it is not asleep.
+pub(super) fn waits_for(shared: &Shared, task: &Task) -> Option<WaitsFor> {
+    let mut found = task.as_ref().waits_for()?;
+    if let Some(Owner::Address(address)) = found.owner {
+        let header = ptr::without_provenance(address);
+        let owner = shared.blocks.iter().find_map(|block| block.registry.find(header));
+        found.owner = owner.map(|owner| Owner::Number(owner.id())).or(found.owner);
+    }
+    Some(found)
+}
+
+/// Names the tasks that are left, up to twenty, on one line.
+pub(super) fn in_one_line(shared: &Shared) -> String {
+    let tasks = tasks(shared);
+    let names: Vec<String> = tasks.iter().take(20).map(ToString::to_string).collect();
+    let more = if tasks.len() > names.len() { ", …" } else { "" };
+    format!("{}: {}{more}", count(shared, &tasks), names.join(", "))
+}
+
+/// Lists all tasks that are left, each on a line with what it waits for.
+pub(super) fn in_full(shared: &Shared) -> String {
+    let (started, on_pool) = (shared.tasks(), Pool::of(shared).running());
+    let all = tasks(shared);
+    let mut text = count(shared, &all);
+    for task in &started {
+        let state = match waits_for(shared, task) {
+            Some(found) => format!("waits for {}", describe(&found, &started)),
+            None => "computes, or is ready to".to_owned(),
+        };
+        // Writing to a string does not fail.
+        _ = write!(text, "\n  {task} {state}");
+    }
+    for task in &on_pool {
+        _ = write!(text, "\n  {task} runs on the blocking pool");
+    }
+    text
+}
+
+fn count(shared: &Shared, tasks: &[Task]) -> String {
+    let alive = shared.alive().max(tasks.len() as u64);
+    format!("{alive} task(s), {} of them not started", unstarted(shared, tasks.len()))
+}
+
+fn describe(found: &WaitsFor, tasks: &[Task]) -> String {
+    let mut text = found.name.clone();
+    if let Some(descriptor) = found.descriptor {
+        _ = write!(text, " (descriptor {descriptor})");
+    }
+    if let Some(Owner::Number(owner)) = found.owner {
+        _ = match tasks.iter().find(|task| task.id() == owner) {
+            Some(owner) => write!(text, " of {owner}"),
+            None => write!(text, " of the owner with number {owner}"),
+        };
+    }
+    if !found.arms.is_empty() {
+        let arms: Vec<String> = found.arms.iter().map(|arm| describe(arm, tasks)).collect();
+        _ = write!(text, " ({})", arms.join(", "));
+    }
+    text
+}
