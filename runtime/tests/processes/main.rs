@@ -13,6 +13,7 @@ mod abort;
 mod forgotten;
 mod no_threads;
 mod processes;
+mod reports;
 mod stalls;
 mod switch_hooks;
 mod task_panic;
