@@ -11,6 +11,7 @@ mod said;
 
 mod abort;
 mod forgotten;
+mod generators;
 mod no_threads;
 mod processes;
 mod reports;
