@@ -18,6 +18,7 @@ mod silent;
 mod clones;
 mod connect;
 mod empty;
+mod halves;
 mod lookup;
 mod shared_listeners;
 mod tcp;
