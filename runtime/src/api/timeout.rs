@@ -51,6 +51,9 @@ impl From<Elapsed> for io::Error {
 /// The deadline does not end the lock of a mutex, whose holder may be outside of `f`. See
 /// [`task`](crate::task#cancellation) for the list.
 ///
+/// What an operation leaves behind that is ended is in its docs, under *Cancellation*. The page `half_done` of the crate `fibra`
+/// has all of them in tables.
+///
 /// # Cancellation
 /// Adds a deadline to the cancellation points of `f`; is none itself.
 ///
