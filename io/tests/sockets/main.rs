@@ -28,5 +28,6 @@ mod tcp_socket;
 mod udp;
 mod unix_datagram;
 mod unix_full_listener;
+mod unix_rights;
 mod unix_stream;
 mod unread;
