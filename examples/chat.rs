@@ -6,7 +6,7 @@
 //! to read that.
 
 use fibra::net::{TcpListener, TcpStream};
-use fibra::signal::{SIGINT, Signal};
+use fibra::signal::{SIGINT, Signal, exit_on_repeat};
 use fibra::sync::broadcast::error::RecvError;
 use fibra::sync::broadcast::{Receiver, Sender};
 use fibra::{CancelToken, TaskGroup};
@@ -30,6 +30,7 @@ fn main() -> io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7777".to_owned());
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
+        exit_on_repeat(SIGINT)?;
         let listener = TcpListener::bind(address)?;
         println!("listening on {}", listener.local_addr()?);
         let stop = CancelToken::new();

@@ -7,7 +7,7 @@
 
 use fibra::io::{self, copy_bidirectional};
 use fibra::net::{TcpListener, TcpStream};
-use fibra::signal::{SIGINT, Signal};
+use fibra::signal::{SIGINT, Signal, exit_on_repeat};
 use fibra::{CancelToken, TaskGroup};
 use std::cell::Cell;
 use std::env;
@@ -22,6 +22,7 @@ fn main() -> io::Result<()> {
     let grace = Duration::from_millis(grace);
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
+        exit_on_repeat(SIGINT)?;
         let listener = TcpListener::bind(address)?;
         println!("listening on {}", listener.local_addr()?);
         let stop = CancelToken::new();

@@ -11,7 +11,7 @@
 //! with much to send alternates writes and reads.
 
 use fibra::net::{TcpListener, TcpStream};
-use fibra::signal::{SIGINT, Signal};
+use fibra::signal::{SIGINT, Signal, exit_on_repeat};
 use fibra::{CancelToken, TaskGroup};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::error::Error;
@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = configure(&certificate)?;
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
+        exit_on_repeat(SIGINT)?;
         let listener = TcpListener::bind(address)?;
         println!("listening on {}", listener.local_addr()?);
         let stop = CancelToken::new();

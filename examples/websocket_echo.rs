@@ -11,7 +11,7 @@
 //! client that sends many without reading is stopped once the sockets are full.
 
 use fibra::net::{Shutdown, TcpListener, TcpStream};
-use fibra::signal::{SIGINT, Signal};
+use fibra::signal::{SIGINT, Signal, exit_on_repeat};
 use fibra::{CancelToken, TaskGroup};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -31,6 +31,7 @@ fn main() -> Result<(), Box<dyn error::Error>> {
     let (patience, grace) = (millis("PATIENCE_MS", 10_000), millis("GRACE_MS", 2000));
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
+        exit_on_repeat(SIGINT)?;
         let listener = TcpListener::bind(address)?;
         println!("listening on {}", listener.local_addr()?);
         let stop = CancelToken::new();

@@ -4,6 +4,9 @@
 mod runtime;
 pub mod signal;
 
+#[doc = include_str!("half_done.md")]
+pub mod half_done {}
+
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub use fibra_io::compat;
 pub use fibra_io::{Pollable, fs, io, net, os, process};

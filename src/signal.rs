@@ -16,20 +16,17 @@
 //! still called.
 //!
 //! So Ctrl-C after `ctrl_c()` has returned does nothing without a new listener. A program that shuts down on the first
-//! Ctrl-C and exits on the second keeps one listener for both:
+//! Ctrl-C and exits on the second calls [`exit_on_repeat`]. The second Ctrl-C then ends it even if a task computes and
+//! never waits, so that it can be neither cancelled nor replaced on its worker:
 //!
 //! ```no_run
-//! use fibra::signal::{SIGINT, Signal};
+//! use fibra::signal::{SIGINT, ctrl_c, exit_on_repeat};
 //!
 //! fibra::run(|| -> std::io::Result<()> {
-//!     let interrupts = Signal::new(SIGINT)?;
+//!     exit_on_repeat(SIGINT)?;
 //!     let server = fibra::spawn(|| { /* serves */ });
-//!     interrupts.recv();
+//!     ctrl_c()?;
 //!     server.cancel();
-//!     fibra::spawn(move || {
-//!         interrupts.recv();
-//!         std::process::exit(130);
-//!     });
 //!     _ = server.join();
 //!     Ok(())
 //! })?;
@@ -80,6 +77,31 @@ use registry::Listener;
 pub fn ctrl_c() -> io::Result<()> {
     Signal::new(SIGINT)?.recv();
     Ok(())
+}
+
+/// Ends the process at the second delivery of a signal from now on.
+///
+/// The thread that tells listeners of signals ends it, with the exit code `128 + number`, as a shell reports it. So it needs
+/// no worker: tasks that compute and tasks in a deadlock do not keep the process. Nothing is cleaned up: no destructor, no
+/// exit handler runs, and what is in std's buffer of standard output is lost.
+///
+/// The first delivery goes to the listeners only. Without one it does nothing. A later call changes nothing.
+///
+/// # Errors
+/// Returns the errors of [`Signal::new`].
+///
+/// # Examples
+/// ```
+/// use fibra::signal::{SIGHUP, Signal, exit_on_repeat};
+/// exit_on_repeat(SIGHUP)?;
+/// let signal = Signal::new(SIGHUP)?;
+/// signal_hook::low_level::raise(SIGHUP)?;
+/// signal.recv();
+/// println!("one more would be the end");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn exit_on_repeat(number: i32) -> io::Result<()> {
+    registry::exit_on_repeat(number)
 }
 
 /// Listens to one signal of the system.

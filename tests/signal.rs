@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fibra::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use fibra::signal::{SIGINT, SIGTERM, Signal, ctrl_c};
+use fibra::signal::{SIGINT, SIGTERM, Signal, ctrl_c, exit_on_repeat};
 use fibra::{CancelToken, Runtime, select, timeout, yield_now};
 use signal_hook::low_level::raise;
 
@@ -516,5 +516,39 @@ fn the_end_of_a_runtime_ends_the_waits() {
             (0..20).map(|_| runtime.spawn(|| Signal::new(spare(16)).unwrap().recv())).collect();
         runtime.shutdown();
         waiting.into_iter().for_each(|task| assert!(task.join().unwrap_err().is_cancelled()));
+    });
+}
+
+#[test]
+fn the_second_ctrl_c_ends_a_process_whose_tasks_compute() {
+    if role().is_some() {
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let interrupts = Signal::new(SIGINT).unwrap();
+        exit_on_repeat(SIGINT).unwrap();
+        let listens = thread::spawn(move || {
+            interrupts.recv();
+            say("first");
+        });
+        runtime.run(move || {
+            let server = fibra::spawn(|| {
+                say("ready");
+                loop {
+                    std::hint::spin_loop();
+                }
+            });
+            yield_now();
+            drop((server, listens));
+        });
+        unreachable!("the task computes for ever");
+    }
+    guarded(|| {
+        let test = "the_second_ctrl_c_ends_a_process_whose_tasks_compute";
+        let mut actor = Actor::start(test, "computes");
+        actor.says("ready");
+        actor.is_sent(SIGINT);
+        actor.says("first");
+        assert!(actor.child.try_wait().unwrap().is_none(), "the first one is for the listeners");
+        actor.is_sent(SIGINT);
+        assert_eq!(actor.child.wait().unwrap().code(), Some(128 + SIGINT));
     });
 }

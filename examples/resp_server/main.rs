@@ -23,7 +23,7 @@ mod store;
 
 use command::Then;
 use fibra::net::{Shutdown, TcpListener, TcpStream};
-use fibra::signal::{SIGINT, Signal};
+use fibra::signal::{SIGINT, Signal, exit_on_repeat};
 use fibra::{TaskGroup, task, time};
 use parse::Input;
 use std::env;
@@ -45,6 +45,7 @@ fn main() -> io::Result<()> {
     let patience = Duration::from_millis(patience);
     fibra::run(|| {
         let interrupt = Signal::new(SIGINT)?;
+        exit_on_repeat(SIGINT)?;
         let listener = TcpListener::bind(address)?;
         println!("listening on {}", listener.local_addr()?);
         io::stdout().flush()?;

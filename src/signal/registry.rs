@@ -24,7 +24,8 @@ use signal_hook::iterator::{Handle, Signals};
 /// One more than the largest number that signal-hook takes. The system refuses those that it does not know.
 const NUMBERS: i32 = 128;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { handle: None, listeners: BTreeMap::new(), next: 0 });
+static REGISTRY: Mutex<Registry> =
+    Mutex::new(Registry { handle: None, listeners: BTreeMap::new(), next: 0, exits: BTreeMap::new() });
 
 struct Registry {
     /// `None` until the thread runs.
@@ -32,6 +33,8 @@ struct Registry {
     /// By signal, then in the order of registration.
     listeners: BTreeMap<(i32, u64), Arc<AutoResetEvent>>,
     next: u64,
+    /// The signals whose second delivery ends the process; true once the first has come.
+    exits: BTreeMap<i32, bool>,
 }
 
 /// An entry of the registry, removed on drop.
@@ -42,13 +45,7 @@ pub(super) struct Listener {
 
 impl Listener {
     pub(super) fn new(number: i32) -> io::Result<Listener> {
-        // Faults concern one thread only, and those of memory report stack overflows.
-        if !(1..NUMBERS).contains(&number) || FORBIDDEN.contains(&number) || number == SIGBUS {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                format!("signal {number} cannot be listened to"),
-            ));
-        }
+        check_number(number)?;
         let event = Arc::new(AutoResetEvent::new(false));
         let mut registry = registry();
         let handle = registry.handle()?;
@@ -69,6 +66,25 @@ impl Listener {
     pub(super) fn event(&self) -> &AutoResetEvent {
         &self.event
     }
+}
+
+/// Refuses the signals that no program can listen to.
+fn check_number(number: i32) -> io::Result<()> {
+    // Faults concern one thread only, and those of memory report stack overflows.
+    if !(1..NUMBERS).contains(&number) || FORBIDDEN.contains(&number) || number == SIGBUS {
+        let message = format!("signal {number} cannot be listened to");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
+    Ok(())
+}
+
+/// Has the second delivery from now on end the process.
+pub(super) fn exit_on_repeat(number: i32) -> io::Result<()> {
+    check_number(number)?;
+    let handle = registry().handle()?;
+    handle.add_signal(number)?;
+    registry().exits.entry(number).or_insert(false);
+    Ok(())
 }
 
 impl Drop for Listener {
@@ -102,7 +118,11 @@ fn registry() -> MutexGuard<'static, Registry> {
 /// Sets the events of the signal's listeners, after the lock is released: a future's waker may add a listener.
 fn deliver(number: i32) {
     let events: Vec<_> = {
-        let registry = registry();
+        let mut registry = registry();
+        if registry.exits.get_mut(&number).is_some_and(|has_come| std::mem::replace(has_come, true)) {
+            // At once: exit handlers might wait for what a computing task holds.
+            signal_hook::low_level::exit(128 + number);
+        }
         registry
             .listeners
             .range((number, 0)..=(number, u64::MAX))

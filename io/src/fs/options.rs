@@ -2,15 +2,30 @@
 
 #![forbid(unsafe_code)]
 
-use std::io;
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
 use fibra_runtime::unblock;
+use socket2::SockRef;
 
 use super::File;
-use crate::waiting::cancel::check_may_wait;
+use crate::waiting::cancel::{check_may_wait, pause};
 use crate::waiting::second_pool::detached;
+
+#[cfg(test)]
+mod tests;
+
+/// The time between two looks whether the holder of a lease has given it up.
+const LEASE_PAUSE: Duration = Duration::from_millis(5);
+
+/// Flags with which no open waits.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+const NEVER_WAITS: i32 = libc::O_NONBLOCK | libc::O_PATH;
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+const NEVER_WAITS: i32 = libc::O_NONBLOCK;
 
 /// Says how a file is to be opened: [`std::fs::OpenOptions`], for tasks.
 ///
@@ -39,6 +54,9 @@ pub struct OpenOptions {
     reads: bool,
     writes: bool,
     appends: bool,
+    truncates: bool,
+    creates: bool,
+    creates_new: bool,
     flags: i32,
 }
 
@@ -47,8 +65,16 @@ impl OpenOptions {
     #[expect(clippy::new_without_default, reason = "std's type has no default either")]
     #[must_use]
     pub fn new() -> OpenOptions {
-        let inner = std::fs::OpenOptions::new();
-        OpenOptions { inner, reads: false, writes: false, appends: false, flags: 0 }
+        OpenOptions {
+            inner: std::fs::OpenOptions::new(),
+            reads: false,
+            writes: false,
+            appends: false,
+            truncates: false,
+            creates: false,
+            creates_new: false,
+            flags: 0,
+        }
     }
 
     /// Opens the file for reading.
@@ -75,18 +101,21 @@ impl OpenOptions {
     /// Empties the file that is there.
     pub fn truncate(&mut self, truncate: bool) -> &mut OpenOptions {
         self.inner.truncate(truncate);
+        self.truncates = truncate;
         self
     }
 
     /// Makes the file if it is not there.
     pub fn create(&mut self, create: bool) -> &mut OpenOptions {
         self.inner.create(create);
+        self.creates = create;
         self
     }
 
     /// Makes the file, and fails if it is there.
     pub fn create_new(&mut self, create_new: bool) -> &mut OpenOptions {
         self.inner.create_new(create_new);
+        self.creates_new = create_new;
         self
     }
 
@@ -97,8 +126,9 @@ impl OpenOptions {
     ///
     /// # Cancellation
     ///
-    /// A cancellation point until the open has begun, which runs to its end then. The open of a FIFO or a device, which may wait
-    /// for its other end, can be left at any time.
+    /// A cancellation point until the open has begun, which runs to its end then: nothing is made or emptied later. The open of
+    /// a FIFO or a device, which may wait for its other end, can be left at any time. So can the wait for another process to give
+    /// up its lease of the file.
     ///
     /// # Errors
     ///
@@ -107,26 +137,91 @@ impl OpenOptions {
     /// there, or in one that unwinds from a panic.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let path = path.as_ref();
-        // Any other open runs to its end before the task goes on, so that it changes nothing later.
-        let opened = unblock(|| match self.may_wait(path) {
-            true => Ok(None),
-            false => self.inner.open(path).map(Some),
-        })?;
-        if let Some(file) = opened {
-            return Ok(File::from(file));
+        loop {
+            // It runs to its end before the task goes on, so that it changes nothing later.
+            match unblock(|| self.open_in_bounded_time(path))? {
+                Opened::File(file) => return Ok(File::from(file)),
+                Opened::Leased => pause(LEASE_PAUSE),
+                Opened::MayWait => {
+                    check_may_wait()?;
+                    let (options, path) = (self.waiting(), path.to_owned());
+                    match detached(move || options.open(path)) {
+                        // Another file has taken the name meanwhile, and is to be made or emptied.
+                        Ok(file) if !self.may_wait(&file.metadata()?) => {}
+                        Err(error) if error.kind() == ErrorKind::NotFound && self.creates => {}
+                        outcome => return outcome.map(File::from),
+                    }
+                }
+            }
         }
-        check_may_wait()?;
-        let (options, path) = (self.inner.clone(), path.to_owned());
-        detached(move || options.open(path)).map(File::from)
     }
 
-    /// Returns true if an open of `path` may wait for something: a FIFO for its other end, a terminal for its line.
-    fn may_wait(&self, path: &Path) -> bool {
-        let kind = || std::fs::metadata(path).ok().map(|metadata| metadata.file_type());
-        let one_way = self.reads != (self.writes || self.appends);
-        self.flags & libc::O_NONBLOCK == 0
-            && kind().is_some_and(|kind| kind.is_char_device() || kind.is_fifo() && one_way)
+    /// Opens what ends by itself. Blocks the thread.
+    fn open_in_bounded_time(&self, path: &Path) -> io::Result<Opened> {
+        if self.never_wait() {
+            return self.inner.open(path).map(Opened::File);
+        }
+        match fs::metadata(path) {
+            Ok(metadata) if self.may_wait(&metadata) => Ok(Opened::MayWait),
+            // For such a device the flag has a meaning of its own.
+            Ok(metadata) if metadata.file_type().is_block_device() => self.inner.open(path).map(Opened::File),
+            _ => self.open_without_waiting(path),
+        }
     }
+
+    /// Returns true if no open with these options waits: it opens no file that is there, or std refuses it.
+    fn never_wait(&self) -> bool {
+        let writes = self.writes || self.appends;
+        let is_refused = (self.creates || self.truncates) && !writes || self.truncates && self.appends;
+        self.flags & NEVER_WAITS != 0 || self.creates_new || is_refused
+    }
+
+    /// Opens what was no FIFO or device a moment ago, and does not wait if it has become one.
+    fn open_without_waiting(&self, path: &Path) -> io::Result<Opened> {
+        let mut options = self.inner.clone();
+        let file = match options.custom_flags(self.flags | libc::O_NONBLOCK).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Opened::Leased),
+            // A FIFO without a reader.
+            Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
+                return match fs::metadata(path) {
+                    Ok(metadata) if self.may_wait(&metadata) => Ok(Opened::MayWait),
+                    _ => Err(error),
+                };
+            }
+            Err(error) => return Err(error),
+        };
+        if self.may_wait(&file.metadata()?) {
+            return Ok(Opened::MayWait);
+        }
+        SockRef::from(&file).set_nonblocking(false)?;
+        Ok(Opened::File(file))
+    }
+
+    /// Returns the options for an open that may be left, and so changes no file.
+    fn waiting(&self) -> fs::OpenOptions {
+        let mut options = self.inner.clone();
+        options.create(false).truncate(false);
+        options.custom_flags(self.flags & !(libc::O_CREAT | libc::O_TRUNC));
+        options
+    }
+
+    /// Returns true if an open of such a file may wait: a FIFO for its other end, a terminal for its line.
+    fn may_wait(&self, metadata: &fs::Metadata) -> bool {
+        let kind = metadata.file_type();
+        let one_way = self.reads != (self.writes || self.appends);
+        kind.is_char_device() || kind.is_fifo() && one_way
+    }
+}
+
+/// What an open has met that waits for nobody.
+#[derive(Debug)]
+enum Opened {
+    File(fs::File),
+    /// A FIFO or a device.
+    MayWait,
+    /// A file of which another process has a lease, which it has been asked to give up.
+    Leased,
 }
 
 impl File {

@@ -6,6 +6,7 @@
 //!
 //! | ours | is |
 //! | --- | --- |
+//! | [`BufReader`] | std's, which keeps what an operation that ends early has read |
 //! | [`copy`](fn@copy) | std's, through a buffer |
 //! | [`copy_bidirectional`] | both directions between two streams at once, until both have ended |
 //! | [`duplex`](fn@duplex) | two ends of a connection in memory |
@@ -16,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod bidirectional;
+mod buf_reader;
 mod copy;
 mod duplex;
 mod output;
@@ -24,12 +26,13 @@ mod stdin;
 mod terminal;
 
 pub use std::io::{
-    BufRead, BufReader, BufWriter, Bytes, Chain, Cursor, Empty, Error, ErrorKind, IntoInnerError, IoSlice,
-    IoSliceMut, LineWriter, Lines, Read, Repeat, Result, Seek, SeekFrom, Sink, Split, Take, Write,
-    WriterPanicked, empty, prelude, read_to_string, repeat, sink,
+    BufRead, BufWriter, Bytes, Chain, Cursor, Empty, Error, ErrorKind, IntoInnerError, IoSlice, IoSliceMut,
+    LineWriter, Lines, Read, Repeat, Result, Seek, SeekFrom, Sink, Split, Take, Write, WriterPanicked, empty,
+    prelude, read_to_string, repeat, sink,
 };
 
 pub use self::bidirectional::{HalfClose, copy_bidirectional};
+pub use self::buf_reader::BufReader;
 pub use self::copy::copy;
 pub use self::duplex::{DuplexStream, duplex};
 pub use self::output::{

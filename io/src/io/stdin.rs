@@ -8,71 +8,43 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::io::{self, BufRead, ErrorKind, IoSliceMut, IsTerminal, Lines, Read};
+use std::io::{self, BufRead, IoSliceMut, IsTerminal, Lines, Read};
+use std::marker::PhantomData;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
+use super::buf_reader::BufReader;
 use crate::sys::Direction;
 use crate::waiting::convert::reads_by_reference;
 use crate::waiting::manual::ManualSource;
 use crate::waiting::stream_file::{StreamFile, unless_closed};
 
-/// Bytes that one read asks for.
-const PIECE: usize = 8 << 10;
-
 static INPUT: LazyLock<Input> = LazyLock::new(|| Input {
     channel: StreamFile::patient(io::stdin()),
-    buffer: Mutex::new(Some(Buffer::default())),
+    buffer: Mutex::new(Some(BufReader::new(Channel))),
     returned: ManualSource::default(),
 });
 
 struct Input {
     channel: StreamFile<io::Stdin>,
     /// None while it is taken.
-    buffer: Mutex<Option<Buffer>>,
+    buffer: Mutex<Option<BufReader<Channel>>>,
     returned: ManualSource,
 }
 
 impl Input {
-    fn buffer(&self) -> MutexGuard<'_, Option<Buffer>> {
+    fn buffer(&self) -> MutexGuard<'_, Option<BufReader<Channel>>> {
         self.buffer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What was read and not yet asked for.
-#[derive(Default)]
-struct Buffer {
-    bytes: Vec<u8>,
-    /// So many of them are used up.
-    start: usize,
-}
+/// Reads from the channel of the input, without a buffer.
+struct Channel;
 
-impl Buffer {
-    fn rest(&self) -> &[u8] {
-        &self.bytes[self.start..]
-    }
-
-    /// Returns the room of what is used up to what comes next.
-    fn forget_used(&mut self) {
-        self.bytes.drain(..self.start);
-        self.start = 0;
-    }
-
-    fn consume(&mut self, n: usize) {
-        self.start = self.bytes.len().min(self.start + n);
-        if self.start == self.bytes.len() {
-            self.bytes.clear();
-            // What a long line has taken.
-            self.bytes.shrink_to(PIECE);
-            self.start = 0;
-        }
-    }
-
-    /// Takes out the first `n` bytes.
-    fn move_to(&mut self, to: &mut Vec<u8>, n: usize) {
-        to.extend_from_slice(&self.rest()[..n]);
-        self.consume(n);
+impl Read for Channel {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        unless_closed(INPUT.channel.read(&mut [IoSliceMut::new(buf)]), 0)
     }
 }
 
@@ -123,7 +95,7 @@ impl Stdin {
     /// If this task has it already. A task that unwinds from a cancellation waits, too.
     pub fn lock(&self) -> StdinLock<'static> {
         let buffer = INPUT.returned.wait(Direction::Read, None, || INPUT.buffer().take());
-        StdinLock { input: &INPUT, buffer: buffer.expect("a wait without a deadline does not run out") }
+        StdinLock::of(buffer)
     }
 
     /// Takes the lock for an operation that may fail: it does in a task that must not wait.
@@ -133,7 +105,7 @@ impl Stdin {
             None => INPUT.returned.wait_or_fail(Direction::Read, None, take)?,
             taken => taken,
         };
-        Ok(StdinLock { input: &INPUT, buffer: buffer.expect("a wait without a deadline does not run out") })
+        Ok(StdinLock::of(buffer))
     }
 
     /// Appends a line with its newline: [`BufRead::read_line`] under the lock.
@@ -208,116 +180,61 @@ impl AsRawFd for Stdin {
 
 /// Holds the standard input for itself: made by [`Stdin::lock`].
 pub struct StdinLock<'a> {
-    input: &'a Input,
-    buffer: Buffer,
+    /// None in its destructor only.
+    buffer: Option<BufReader<Channel>>,
+    _lives: PhantomData<&'a ()>,
 }
 
 impl StdinLock<'_> {
-    /// Waits for more input. False at its end, which for a terminal may not be the last word.
-    fn read_more(&mut self) -> io::Result<bool> {
-        self.buffer.forget_used();
-        let mut piece = [0; PIECE];
-        loop {
-            match unless_closed(self.input.channel.read(&mut [IoSliceMut::new(&mut piece)]), 0) {
-                Ok(n) => {
-                    self.buffer.bytes.extend_from_slice(&piece[..n]);
-                    return Ok(n > 0);
-                }
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+    fn of(buffer: Option<BufReader<Channel>>) -> Self {
+        assert!(buffer.is_some(), "a wait without a deadline does not run out");
+        StdinLock { buffer, _lives: PhantomData }
     }
 
-    /// Waits until all input has come, and tells how much that is.
-    fn read_all(&mut self) -> io::Result<usize> {
-        while self.read_more()? {}
-        Ok(self.buffer.rest().len())
-    }
-
-    /// Waits for a delimiter or the end, and tells how far that is.
-    fn find(&mut self, delimiter: u8) -> io::Result<usize> {
-        let mut seen = 0;
-        loop {
-            let rest = self.buffer.rest();
-            if let Some(place) = rest[seen..].iter().position(|byte| *byte == delimiter) {
-                return Ok(seen + place + 1);
-            }
-            seen = rest.len();
-            if !self.read_more()? {
-                return Ok(seen);
-            }
-        }
-    }
-
-    /// Takes out the first `n` bytes as text.
-    fn move_text(&mut self, to: &mut String, n: usize) -> io::Result<usize> {
-        let text = std::str::from_utf8(&self.buffer.rest()[..n]).map(|text| to.push_str(text));
-        self.buffer.consume(n);
-        match text {
-            Ok(()) => Ok(n),
-            Err(_) => Err(io::Error::new(ErrorKind::InvalidData, "stream did not contain valid UTF-8")),
-        }
+    fn reader(&mut self) -> &mut BufReader<Channel> {
+        self.buffer.as_mut().expect("the lock has the buffer")
     }
 }
 
 impl Read for StdinLock<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let n = self.fill_buf()?.read(buf)?;
-        self.consume(n);
-        Ok(n)
+        self.reader().read(buf)
     }
 
     fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-        while self.buffer.rest().len() < buf.len() {
-            if !self.read_more()? {
-                return Err(io::Error::new(ErrorKind::UnexpectedEof, "failed to fill whole buffer"));
-            }
-        }
-        buf.copy_from_slice(&self.buffer.rest()[..buf.len()]);
-        self.consume(buf.len());
-        Ok(())
+        self.reader().read_exact(buf)
     }
 
     fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        let n = self.read_all()?;
-        self.buffer.move_to(buf, n);
-        Ok(n)
+        self.reader().read_to_end(buf)
     }
 
     fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        let n = self.read_all()?;
-        self.move_text(buf, n)
+        self.reader().read_to_string(buf)
     }
 }
 
 impl BufRead for StdinLock<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        if self.buffer.rest().is_empty() {
-            self.read_more()?;
-        }
-        Ok(self.buffer.rest())
+        self.reader().fill_buf()
     }
 
     fn consume(&mut self, amount: usize) {
-        self.buffer.consume(amount);
+        self.reader().consume(amount);
     }
 
     fn read_until(&mut self, byte: u8, buf: &mut Vec<u8>) -> io::Result<usize> {
-        let n = self.find(byte)?;
-        self.buffer.move_to(buf, n);
-        Ok(n)
+        self.reader().read_until(byte, buf)
     }
 
     fn read_line(&mut self, buf: &mut String) -> io::Result<usize> {
-        let n = self.find(b'\n')?;
-        self.move_text(buf, n)
+        self.reader().read_line(buf)
     }
 }
 
 impl AsFd for StdinLock<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.input.channel.fd()
+        INPUT.channel.fd()
     }
 }
 
@@ -329,8 +246,8 @@ impl AsRawFd for StdinLock<'_> {
 
 impl Drop for StdinLock<'_> {
     fn drop(&mut self) {
-        *self.input.buffer() = Some(std::mem::take(&mut self.buffer));
-        self.input.returned.notify(Direction::Read);
+        *INPUT.buffer() = self.buffer.take();
+        INPUT.returned.notify(Direction::Read);
     }
 }
 

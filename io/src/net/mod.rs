@@ -23,6 +23,7 @@
 
 pub(crate) mod acceptor;
 pub(crate) mod datagram;
+mod halves;
 mod options;
 mod resolve;
 pub(crate) mod socket;
@@ -39,6 +40,7 @@ fn timed_out() -> std::io::Error {
     std::io::Error::new(std::io::ErrorKind::TimedOut, "connection timed out")
 }
 
+pub use self::halves::{OwnedReadHalf, OwnedWriteHalf, ReuniteError};
 pub use self::resolve::{ToSocketAddrs, lookup_host};
 pub use self::tcp::{Incoming, IntoIncoming, Keepalive, TcpListener, TcpSocket, TcpStream};
 pub use self::udp::UdpSocket;

@@ -25,9 +25,11 @@ mod datagram;
 mod direction;
 pub(crate) mod file;
 pub(crate) mod process;
+mod rights;
 
 pub(crate) use self::direction::Direction;
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
+pub(crate) use rights::{recv_fds, send_fds};
 
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call,
 /// the socket itself has to be told: the `connect` and `accept` of socket2 do.
@@ -89,6 +91,41 @@ fn not_yet(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EINPROGRESS) => io::ErrorKind::WouldBlock.into(),
         _ => error,
+    }
+}
+
+/// Returns the user, the group and, where the system tells it, the process that connected a Unix socket.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) fn peer_cred(fd: BorrowedFd<'_>) -> io::Result<(libc::uid_t, libc::gid_t, Option<libc::pid_t>)> {
+    let mut cred = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    // It is twelve bytes.
+    let mut length = size_of_val(&cred) as libc::socklen_t;
+    // SAFETY: the descriptor is borrowed, so it is open; the option writes at most `length` bytes into `cred`, and both
+    // outlive the call.
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut cred).cast(),
+            &mut length,
+        )
+    };
+    match done {
+        // A process of another namespace has no number here.
+        0 => Ok((cred.uid, cred.gid, Some(cred.pid).filter(|pid| *pid != 0))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Returns the user and the group that connected a Unix socket.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) fn peer_cred(fd: BorrowedFd<'_>) -> io::Result<(libc::uid_t, libc::gid_t, Option<libc::pid_t>)> {
+    let (mut uid, mut gid) = (0, 0);
+    // SAFETY: the descriptor is borrowed, so it is open; both numbers outlive the call.
+    match unsafe { libc::getpeereid(fd.as_raw_fd(), &mut uid, &mut gid) } {
+        0 => Ok((uid, gid, None)),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, BufWriter, Cursor, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -551,6 +552,30 @@ fn timeouts_and_modes_hold_where_the_kernel_copies() {
 
 fn is_nonblocking(stream: &TcpStream) -> bool {
     socket2::SockRef::from(stream).nonblocking().unwrap()
+}
+
+#[test]
+fn a_stream_made_of_a_duplicate_during_a_copy_waits() {
+    in_tasks(|| {
+        let (_scratch, file) = Scratch::file(&pattern(MUCH));
+        let (client, server) = pair();
+        let duplicate = server.as_fd().try_clone_to_owned().unwrap();
+        let copier = spawn(move || file.copy_to(&server).map(drop));
+        // The copy is under way, and has more than fits.
+        (&client).read_exact(&mut [0]).unwrap();
+        let mut made = TcpStream::from(duplicate);
+        copier.cancel();
+        assert!(copier.join().unwrap_err().is_cancelled());
+        assert!(!is_nonblocking(&made));
+        let writer = beside(move || {
+            nap(5);
+            (&client).write_all(&[7]).unwrap();
+        });
+        let mut byte = [0];
+        made.read_exact(&mut byte).unwrap();
+        writer.join();
+        assert_eq!(byte, [7]);
+    });
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::os::unix::fs::{
     DirBuilderExt, DirEntryExt, FileExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt,
 };
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -478,6 +479,48 @@ fn opening_a_fifo_can_be_left() {
         assert!(opener.join().unwrap_err().is_cancelled());
         // Lets the thread go that waits for a writer, now or when it gets there.
         std::mem::forget(open(&path));
+    });
+}
+
+#[test]
+fn an_open_that_truncates_has_happened_when_its_caller_goes_on() {
+    in_tasks(|| {
+        let scratch = Scratch::new();
+        let path = scratch.file("file", b"");
+        for round in 0..100 {
+            let _ = timeout(Duration::from_micros(round), || File::create(&path).map(drop));
+            std::fs::write(&path, "rewritten").unwrap();
+            fibra_runtime::yield_now();
+            assert_eq!(std::fs::read(&path).unwrap(), b"rewritten", "round {round}");
+        }
+    });
+}
+
+#[test]
+fn opens_of_a_name_that_changes_can_be_left() {
+    in_tasks(|| {
+        let scratch = Scratch::new();
+        let (name, fifo, file) = (scratch.path("name"), scratch.0.fifo(), scratch.file("plain", b"text"));
+        let is_over = Arc::new(AtomicBool::new(false));
+        let swapper = {
+            let (is_over, name, spare) = (Arc::clone(&is_over), name.clone(), scratch.path("spare"));
+            std::thread::spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    for target in [&fifo, &file] {
+                        std::fs::hard_link(target, &spare).unwrap();
+                        std::fs::rename(&spare, &name).unwrap();
+                    }
+                }
+            })
+        };
+        until(|| name.exists());
+        for _ in 0..100 {
+            let _ = timeout(Duration::from_micros(200), || File::open(&name).map(drop));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        swapper.join().unwrap();
+        // Lets the threads go that wait for a writer, now or when they get there.
+        std::mem::forget(open(&scratch.path("fifo")));
     });
 }
 

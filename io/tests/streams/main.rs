@@ -8,6 +8,7 @@ mod folder;
 #[path = "../common/terminal.rs"]
 mod terminal;
 
+mod buf_reader;
 mod copy;
 mod copy_both_ways;
 mod duplex;

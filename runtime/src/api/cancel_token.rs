@@ -4,6 +4,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
 use std::mem;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
@@ -81,6 +82,7 @@ struct State {
 /// token.cancel();
 /// let ended = token.scope(fibra::yield_now).unwrap_err();
 /// assert_eq!(ended.to_string(), "the token of the scope was cancelled");
+/// assert_eq!(std::io::Error::from(ended).kind(), std::io::ErrorKind::Other);
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -94,6 +96,13 @@ impl fmt::Display for Cancelled {
 }
 
 impl Error for Cancelled {}
+
+impl From<Cancelled> for io::Error {
+    /// Not `Interrupted`, after which callers try again.
+    fn from(cancelled: Cancelled) -> Self {
+        io::Error::other(cancelled)
+    }
+}
 
 impl CancelToken {
     /// Makes a token that has no parent.

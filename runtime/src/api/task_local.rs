@@ -38,6 +38,13 @@ use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 ///
+/// # Differences from tokio
+/// A key has an initial value, so that every task has one. In the place of `NAME.scope(value, future)` a task calls
+/// `set` on a key of a [`Cell`] or a [`RefCell`]. A declaration in tokio's form does not compile, and says so:
+/// ```compile_fail
+/// fibra_runtime::task_local! { static REQUEST: u64; }
+/// ```
+///
 /// An inherited value is cloned and goes to another thread:
 /// ```compile_fail,E0277
 /// fibra_runtime::task_local! {
@@ -68,6 +75,14 @@ macro_rules! task_local {
             }
             $crate::task::TaskLocal::$new(init)
         };
+        $($crate::task_local! { $($rest)* })?
+    };
+    (@key [$($kept:tt)*] [$new:ident] $vis:vis static $name:ident: $value:ty $(; $($rest:tt)*)?) => {
+        compile_error!(concat!(
+            "the task-local `", stringify!($name), "` needs an initial value: `static ", stringify!($name), ": ",
+            stringify!($value), " = ...;`. Where tokio has `", stringify!($name), ".scope(value, ...)`, make it a `Cell` or \
+             a `RefCell`, and `set` it in the task",
+        ));
         $($crate::task_local! { $($rest)* })?
     };
     () => {};

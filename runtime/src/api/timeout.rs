@@ -55,6 +55,9 @@ impl From<Elapsed> for io::Error {
 /// way: sleeps, parks, joins, events, channels, sockets and children. It does not end a call that
 /// runs in place there, such as the read of a file or of a terminal and the lookup of a name.
 ///
+/// What an operation leaves behind that is ended is in its docs, under *Cancellation*. The page `half_done` of the crate `fibra`
+/// has all of them in tables.
+///
 /// # Cancellation
 /// Adds a deadline to the cancellation points of `f`; is none itself.
 ///

@@ -5,9 +5,11 @@
 use std::fmt;
 use std::io::{self, Write};
 
-/// Writes one line to standard error. A closed standard error is no reason to panic.
+/// Writes one line to standard error, by one call: lines of several threads and processes do not mix.
+///
+/// A closed standard error is no reason to panic.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
-    _ = writeln!(io::stderr(), "fibra: {line}");
+    _ = io::stderr().write_all(format!("fibra: {line}\n").as_bytes());
 }
 
 /// Ends the process when an unwinding drops it, which would free memory that others borrow.

@@ -179,6 +179,14 @@ impl Coroutine {
         sys::prefetch(self.ends.task.get());
     }
 
+    /// Returns true if the body has ended.
+    ///
+    /// # Safety
+    /// The body does not run, and is not resumed meanwhile.
+    pub(crate) unsafe fn has_ended(&self) -> bool {
+        self.ends.task.get() == 0
+    }
+
     /// Takes the stack of a finished coroutine.
     ///
     /// # Safety

@@ -89,6 +89,15 @@ impl Coroutine {
     #[inline]
     pub(crate) fn prefetch(&self) {}
 
+    /// Returns true if the body has ended.
+    ///
+    /// # Safety
+    /// The body does not run, and is not resumed meanwhile.
+    pub(crate) unsafe fn has_ended(&self) -> bool {
+        // SAFETY: by the contract nothing else uses the coroutine.
+        unsafe { (*self.inner.get()).as_ref() }.is_some_and(Inner::done)
+    }
+
     /// Takes the stack of a finished coroutine.
     ///
     /// # Safety

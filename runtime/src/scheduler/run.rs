@@ -4,7 +4,7 @@ use std::hint::cold_path;
 use std::thread;
 use std::time::Duration;
 
-use crate::base::abort::Bomb;
+use crate::base::abort::{Bomb, say};
 use crate::base::clock;
 use crate::coroutine::stop::Stop;
 use crate::scheduler::block::Block;
@@ -14,6 +14,7 @@ use crate::scheduler::panics;
 use crate::scheduler::tuning::{STARTS, TICK_PICKS};
 use crate::scheduler::worker::{Round, Side, Worker};
 use crate::tasks::header::TaskRef;
+use crate::tasks::task::Task;
 
 impl Worker {
     /// Runs tasks until the runtime has ended.
@@ -289,6 +290,10 @@ impl Worker {
     #[inline(never)]
     fn finish(&self, task: TaskRef) {
         let header = task.header();
+        // SAFETY: the task is this worker's, which does not resume it now.
+        if !unsafe { header.coroutine.has_ended() } {
+            ended_on_the_wrong_stack(task);
+        }
         self.end_cancels(task);
         // SAFETY: the task is this worker's and has ended.
         self.take_back(task, unsafe { header.coroutine.take_stack() });
@@ -314,4 +319,19 @@ impl Worker {
             self.feed_starved();
         }
     }
+}
+
+/// Ends the process when the worker gets back the end of another task than the one that it resumed.
+///
+/// Some libraries of generators record for each thread which one runs. If tasks of one worker wait inside
+/// theirs, that record names the generator of another task, and a generator returns to that task's stack.
+#[cold]
+fn ended_on_the_wrong_stack(task: TaskRef) -> ! {
+    say(format_args!(
+        "a worker that ran {} got back the end of another task: code that switches stacks by itself, such as a \
+         generator of another library, has returned to the wrong task; do not wait inside generators of which \
+         several tasks use one each, aborting",
+        Task::counted(task)
+    ));
+    std::process::abort()
 }

@@ -101,6 +101,76 @@ impl TcpSocket {
         sys::tcp_socket_nonblocking(Domain::IPV4).map(TcpSocket)
     }
 
+    /// Makes a socket for IPv4: [`v4`](TcpSocket::v4) by the name that tokio gives it.
+    ///
+    /// # Errors
+    ///
+    /// As [`v4`](TcpSocket::v4).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::net::TcpSocket;
+    ///
+    /// let socket = TcpSocket::new_v4()?;
+    /// socket.set_reuseaddr(true)?;
+    /// socket.set_reuseport(true)?;
+    /// assert!(socket.reuseaddr()? && socket.reuseport()?);
+    /// let listener = socket.bind("127.0.0.1:0".parse().unwrap()).and_then(|()| socket.listen(1024))?;
+    /// assert!(listener.local_addr()?.is_ipv4());
+    /// // Systems without IPv6 refuse.
+    /// assert!(TcpSocket::new_v6().is_ok() == TcpSocket::v6().is_ok());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn new_v4() -> io::Result<TcpSocket> {
+        TcpSocket::v4()
+    }
+
+    /// Makes a socket for IPv6: [`v6`](TcpSocket::v6) by the name that tokio gives it.
+    ///
+    /// # Errors
+    ///
+    /// As [`v6`](TcpSocket::v6).
+    pub fn new_v6() -> io::Result<TcpSocket> {
+        TcpSocket::v6()
+    }
+
+    /// Sets `SO_REUSEADDR`: [`set_reuse_address`](TcpSocket::set_reuse_address) by tokio's name.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_reuseaddr(&self, reuseaddr: bool) -> io::Result<()> {
+        self.set_reuse_address(reuseaddr)
+    }
+
+    /// Returns true if `SO_REUSEADDR` is set: [`reuse_address`](TcpSocket::reuse_address) by tokio's name.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn reuseaddr(&self) -> io::Result<bool> {
+        self.reuse_address()
+    }
+
+    /// Sets `SO_REUSEPORT`: [`set_reuse_port`](TcpSocket::set_reuse_port) by tokio's name.
+    ///
+    /// # Errors
+    ///
+    /// What `setsockopt(2)` says.
+    pub fn set_reuseport(&self, reuseport: bool) -> io::Result<()> {
+        self.set_reuse_port(reuseport)
+    }
+
+    /// Returns true if `SO_REUSEPORT` is set: [`reuse_port`](TcpSocket::reuse_port) by tokio's name.
+    ///
+    /// # Errors
+    ///
+    /// What `getsockopt(2)` says.
+    pub fn reuseport(&self) -> io::Result<bool> {
+        self.reuse_port()
+    }
+
     /// Makes a socket for IPv6.
     ///
     /// # Errors

@@ -13,4 +13,4 @@ pub use std::os::unix::net::SocketAddr;
 
 pub use self::datagram::UnixDatagram;
 pub use self::listener::{Incoming, UnixListener};
-pub use self::stream::UnixStream;
+pub use self::stream::{UCred, UnixStream};

@@ -2,8 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 use std::time::Instant;
@@ -11,6 +12,8 @@ use std::time::Instant;
 use super::connect::connect;
 use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
+use crate::sys::{peer_cred, recv_fds, send_fds};
+use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{reads, writes};
 
 /// Is one end of a connection within this machine.
@@ -77,6 +80,17 @@ use crate::waiting::convert::{reads, writes};
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct UnixStream(pub(crate) Socket<net::UnixStream>);
+
+/// Tells who the peer of a [`UnixStream`] is: [`UnixStream::peer_cred`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UCred {
+    /// The effective user.
+    pub uid: u32,
+    /// The effective group.
+    pub gid: u32,
+    /// The process, where the system tells it and it is not of another namespace.
+    pub pid: Option<i32>,
+}
 
 handle_methods!(UnixStream, SocketAddr);
 reads!(UnixStream);
@@ -189,6 +203,83 @@ impl UnixStream {
     /// What `shutdown(2)` says.
     pub fn shutdown(&self, how: Shutdown) -> io::Result<()> {
         self.0.std().shutdown(how)
+    }
+
+    /// Writes bytes, and sends descriptors along with the first of them.
+    ///
+    /// The peer gets duplicates of the descriptors. Returns the number of bytes, of which there is one at the least: the rest
+    /// is for a plain write.
+    ///
+    /// # Cancellation
+    ///
+    /// As for a write: a wait is a cancellation point, and has sent nothing.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if there are descriptors and no bytes, or more than 253 descriptors; and as a write.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use std::os::fd::AsFd;
+    /// use fibra_io::io::{PipeReader, pipe};
+    /// use fibra_io::net::UnixStream;
+    ///
+    /// let (here, there) = UnixStream::pair()?;
+    /// let (reader, mut writer) = pipe()?;
+    /// here.send_with_fds(b"a pipe", &[reader.as_fd()])?;
+    ///
+    /// let (mut text, mut fds) = ([0; 6], Vec::new());
+    /// assert_eq!(there.recv_with_fds(&mut text, &mut fds)?, 6);
+    /// writer.write_all(b"!")?;
+    /// let mut byte = [0];
+    /// PipeReader::from(fds.remove(0)).read_exact(&mut byte)?;
+    /// assert_eq!((&text, &byte), (b"a pipe", b"!"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn send_with_fds(&self, buf: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+        if buf.is_empty() && !fds.is_empty() {
+            return Err(io::Error::new(ErrorKind::InvalidInput, "descriptors go along with bytes"));
+        }
+        self.0.dispatch(|| send_fds(self.as_fd(), buf, fds).map(|n| Attempt::written(n, buf.len())))
+    }
+
+    /// Reads bytes, and appends the descriptors that came along to `fds`.
+    ///
+    /// A read does not go on from the bytes of one sender's descriptors into those of the next. The descriptors are closed
+    /// in children that are started. A plain read discards those that come with its bytes.
+    ///
+    /// # Cancellation
+    ///
+    /// As for a read: a wait is a cancellation point, and has taken nothing.
+    ///
+    /// # Errors
+    ///
+    /// As a read. If the process has no descriptors left, those that do not fit are lost without an error.
+    pub fn recv_with_fds(&self, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
+        self.0.receive(|| recv_fds(self.as_fd(), buf, fds).map(Attempt::Done))
+    }
+
+    /// Returns who the peer was when it connected, listened or made the pair.
+    ///
+    /// # Errors
+    ///
+    /// What the system says.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use fibra_io::net::UnixStream;
+    ///
+    /// let (here, _there) = UnixStream::pair()?;
+    /// let peer = here.peer_cred()?;
+    /// assert!(peer.pid.is_none_or(|pid| pid == std::process::id() as i32));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn peer_cred(&self) -> io::Result<UCred> {
+        let (uid, gid, pid) = peer_cred(self.as_fd())?;
+        Ok(UCred { uid, gid, pid })
     }
 
     /// Reads data and leaves it for the next read.

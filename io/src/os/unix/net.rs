@@ -2,4 +2,4 @@
 
 #![forbid(unsafe_code)]
 
-pub use crate::net::unix::{Incoming, SocketAddr, UnixDatagram, UnixListener, UnixStream};
+pub use crate::net::unix::{Incoming, SocketAddr, UCred, UnixDatagram, UnixListener, UnixStream};
