@@ -94,6 +94,6 @@ fn attach(events: &EventSource<'_>, origin: Option<&Arc<Handle>>) -> io::Result<
     let Some((registered, fd)) = events.registered else { return Ok(Reliance::all(SetId::NOWHERE)) };
     match registered.attach_here(fd.as_raw_fd())? {
         Some(reliance) => Ok(reliance),
-        None => registered.attach_from_afar(fd.as_raw_fd(), origin),
+        None => registered.attach_elsewhere(fd.as_raw_fd(), origin),
     }
 }
