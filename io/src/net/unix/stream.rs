@@ -13,7 +13,7 @@ use crate::net::options::handle_methods;
 use crate::net::socket::Socket;
 use crate::waiting::convert::{reads, writes};
 
-/// Is one end of a connection within this machine.
+/// One end of a connection within this machine.
 ///
 /// It is [`std::os::unix::net::UnixStream`], for tasks.
 ///
