@@ -1,7 +1,8 @@
-//! To and from std's types and bare descriptors, and std's traits: the same for every type that owns a descriptor.
+//! Conversions to and from std's types and bare descriptors, for all types that own a descriptor.
 //!
-//! Whatever leaves is deregistered first, and behaves as if std had made it; whatever comes keeps the timeouts that it has and,
-//! unless it is a listener, the mode. A type of ours is a newtype of something that [`Wraps`] its counterpart in std.
+//! A value that leaves is deregistered first, and behaves as if std had made it. A value that comes
+//! keeps its timeouts and, unless it is a listener, its mode. Each type is a newtype of a value that
+//! [`Wraps`] its counterpart in std.
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -12,7 +13,7 @@ use crate::net::{TcpListener, TcpSocket, TcpStream, UdpSocket, UnixDatagram, Uni
 use crate::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::waiting::convert::Wraps;
 
-/// Conversions to and from bare descriptors, by way of those that are owned.
+/// Implements the conversions to and from bare descriptors, by way of `OwnedFd`.
 macro_rules! raw_conversions {
     ($ours:ident) => {
         impl IntoRawFd for $ours {

@@ -1,14 +1,13 @@
 //! `Pollable`: makes any descriptor awaitable.
 //!
-//! What the reactor hears of is a duplicate of the user's descriptor, which is ours alone. An epoll
-//! registration belongs to a number and the open file behind it, and `AsFd` promises neither that the number
-//! stays the same nor that it stays open between two calls; were it the user's own number that is registered,
-//! a library that closes and reopens its connection could make us deregister a socket of another owner. With
-//! a number of our own nothing that safe code does to its descriptor reaches the registrations of others, and
-//! one open file may be registered by several owners at once.
+//! The reactor knows a private duplicate of the user's descriptor. An epoll registration belongs to a
+//! number and its open file. `AsFd` promises neither that the number stays equal nor that it stays
+//! open between two calls. With the user's number registered, a library that reopens its connection
+//! could cause the deregistration of a socket of another owner. With a private number, safe code
+//! cannot reach the registrations of other owners, and several owners may register one open file.
 //!
-//! Rejected: the user's number, looked at again before each use. It spares a descriptor, but finds
-//! no file that was reopened under the same number, and two owners of one file exclude each other.
+//! Rejected: the user's number, checked before each use. It spares a descriptor. But it misses a file
+//! reopened under an equal number, and two owners of one file exclude each other.
 
 #![forbid(unsafe_code)]
 
@@ -27,18 +26,17 @@ use crate::waiting::descriptor::Descriptor;
 
 /// Makes any descriptor awaitable: of a C library, an `eventfd`, a device.
 ///
-/// The task that waits falls asleep, never the thread; a plain thread blocks. Any number of tasks
-/// and threads may wait for one descriptor, in both directions; an edge wakes all waiters of that
-/// direction.
+/// A waiting task sleeps and its worker goes on; a plain thread blocks. Any number of tasks and threads
+/// may wait for one descriptor, in both directions. An edge wakes all waiters of that direction.
 ///
-/// The descriptor has to be non-blocking if what is done with it must not block the thread: a wait tells what
-/// was the case a moment ago, and another reader may come first. [`read_with`](Pollable::read_with) and
-/// [`write_with`](Pollable::write_with) wait and try again when that happens.
+/// Make the descriptor non-blocking if calls on it must not block the thread: after a wait another
+/// reader may come first. [`read_with`](Pollable::read_with) and
+/// [`write_with`](Pollable::write_with) wait and try again then.
 ///
-/// What is waited for is the file that `T` had open when this was made, by a duplicate of its
-/// descriptor. So a `Pollable` costs one more descriptor, and the file stays open until it is
-/// dropped even if `T` closes it before. For a library that closes its descriptor and opens another
-/// one, make another `Pollable`; a wait fails if `T` has another number by then.
+/// A wait is for the file that `T` had open when this was made, by a duplicate of its descriptor. So a
+/// `Pollable` costs one more descriptor. The file stays open until the `Pollable` is dropped, even if
+/// `T` closes it before. A library that opens another descriptor needs another `Pollable`; a wait
+/// fails if the number of `T` has changed.
 ///
 /// # Examples
 ///

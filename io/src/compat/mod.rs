@@ -1,24 +1,25 @@
-//! Crates that are written for `async`, over our sockets and on our tasks.
+//! Crates that are written for `async`, over sockets of this crate and in its tasks.
 //!
-//! A task runs a future with [`block_on`](fibra_runtime::block_on); what the future waits for wakes the task. Most futures
-//! need nothing else. Those that do I/O are given a socket or a pipe of ours in an [`Async`], which speaks what they know:
+//! A task runs a future with [`block_on`](fibra_runtime::block_on); the future's wakers wake the task.
+//! Most futures need nothing else. A future that does I/O gets a socket or a pipe of this crate in an
+//! [`Async`], which implements the traits of its library:
 //!
 //! | feature | gives |
 //! | --- | --- |
 //! | `tokio-io` | `tokio::io::{AsyncRead, AsyncWrite}` for [`Async`] |
-//! | `futures-io` | the same of futures-rs |
+//! | `futures-io` | `futures_io::{AsyncRead, AsyncWrite}` for [`Async`] |
 //! | `hyper` | `hyper::rt::{Read, Write}` for [`Async`]; an `Executor` that spawns tasks; a `Timer` |
-//! | `tokio` | `tokio::block_on`: beside a runtime of tokio's own, for crates that insist on it, such as reqwest and sqlx |
+//! | `tokio` | `tokio::block_on`: a tokio runtime in the background, for crates that need it, such as reqwest and sqlx |
 //!
 //! They are off by default.
 //!
 //! # What to mind
 //!
-//! * **Executors of others.** A future that is run by a blocking call of another crate (`futures::executor::block_on`, the
-//!   `block_on` of a tokio runtime) blocks the thread, and with it the worker if that is called in a task. Call our `block_on`
+//! * **Foreign executors.** `futures::executor::block_on`, or the `block_on` of a tokio runtime, blocks
+//!   the thread. Called in a task, it blocks the worker. Call [`block_on`](fibra_runtime::block_on)
 //!   there.
-//! * **Waiting inside a poll.** A poll that waits as ordinary code does, for a lock or by a `join`, has its whole task wait.
-//!   That is allowed, but not inside of `tokio::block_on`.
+//! * **Waiting inside a poll.** A poll may wait as ordinary code does, for a lock or by a `join`. Its
+//!   whole task then waits. That is not allowed inside of `tokio::block_on`.
 
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 mod adapter;

@@ -2,8 +2,8 @@
 //!
 //! The first [`block_on`] of the process starts a thread that runs tokio's reactor, its timers and whatever is spawned with
 //! `tokio::spawn`. The future itself stays in the task that calls, and is polled there inside the context of that runtime.
-//! Sockets and timers of tokio wake it from the other thread, which costs more than a wake on its own worker: where a crate takes any
-//! stream, give it one of ours instead.
+//! Sockets and timers of tokio wake it from that thread, which costs more than a wake on its own
+//! worker. Where a crate takes any stream, give it a stream of this crate.
 
 #![forbid(unsafe_code)]
 
@@ -30,10 +30,10 @@ thread_local! {
 ///
 /// It is [`block_on`](fibra_runtime::block_on) for futures that use `tokio::net`, `tokio::time` or `tokio::spawn`.
 ///
-/// The context is entered for each poll, and for the drop of the future, and left before the task sleeps: tasks beside it see
-/// nothing of it. So what looks for the context already when it is made, as timers do, is to be made in an `async` block. What
-/// `tokio::spawn` spawns runs on tokio's thread, and goes on when this call is over. The thread is one for
-/// the process, and stays to its end.
+/// tokio's context is entered for each poll and for the drop of the future, and left before the task
+/// sleeps. So other tasks do not see it. Values that need the context when they are made, as timers
+/// do, must be made in an `async` block. Tasks of `tokio::spawn` run on tokio's thread, and go on when
+/// this call is over. The process has one such thread, which stays to its end.
 ///
 /// # Cancellation
 /// A cancellation point, as [`block_on`](fibra_runtime::block_on) is; timeouts and tokens around it end it, and the future is

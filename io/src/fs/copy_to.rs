@@ -16,7 +16,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// Is a target of [`File::copy_to`]: a file or a stream of [`net`](crate::net).
+/// A target of [`File::copy_to`]: a file or a stream of [`net`](crate::net).
 pub trait CopyTarget: sealed::Sealed {
     #[doc(hidden)]
     fn fill_from(&self, file: &File) -> io::Result<u64>;

@@ -97,7 +97,7 @@ impl fmt::Debug for ReadDir {
     }
 }
 
-/// Is one entry of a directory: [`std::fs::DirEntry`], for tasks.
+/// One entry of a directory: [`std::fs::DirEntry`], for tasks.
 ///
 /// # Examples
 ///

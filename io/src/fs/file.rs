@@ -13,7 +13,7 @@ use super::lock::lock_by;
 use crate::waiting::convert::{Wraps, forward};
 use crate::waiting::stream_file::StreamFile;
 
-/// Is an open file: [`std::fs::File`], for tasks.
+/// An open file: [`std::fs::File`], for tasks.
 ///
 /// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. A
 /// read of what is in memory does neither. Positioned reads and writes are those of std's trait
@@ -23,22 +23,22 @@ use crate::waiting::stream_file::StreamFile;
 ///
 /// # Cancellation
 ///
-/// A read or a write that waits is a cancellation point. Of a FIFO, a terminal or a device the
-/// transfer itself runs on another thread, with a buffer of its own. If another process takes the
-/// input or the room in between, that thread waits; a task that is cancelled then leaves it behind,
-/// and what it reads later is lost.
+/// A read or a write that waits is a cancellation point. The transfer of a FIFO, a terminal or a device
+/// runs on another thread, with a buffer of its own. If another process takes the input or the room in
+/// between, that thread waits. A cancelled task leaves the thread running, and the data that it reads
+/// later is lost.
 ///
 /// # Fairness
 ///
-/// Tasks that read or write one file at its position go one after the other, in no promised order.
+/// Reads and writes of one file at its position run one at a time, in no promised order.
 ///
 /// # Differences from std
 ///
 /// * A write into a FIFO or a terminal may be short; a read of a terminal waits for input also
 ///   where its `VMIN` is zero.
-/// * The mode (`O_NONBLOCK`) of what is no plain file is read when a value is made of it; what
-///   becomes of it later changes nothing in tasks.
-/// * `Arc<File>` has none of the traits, as the language has it; a `&File` out of it has all.
+/// * The mode (`O_NONBLOCK`) of a FIFO, terminal or device is read when the `File` is made; later
+///   changes have no effect in tasks.
+/// * `Arc<File>` has none of the traits, by the rules of the language; a `&File` out of it has all.
 /// * [`copy_to`](File::copy_to) is an addition.
 ///
 /// # Examples
@@ -216,15 +216,15 @@ impl File {
     ///
     /// # Fairness
     ///
-    /// None. The system does not tell that a lock came free, so a task that waits looks again after
-    /// a millisecond, and then after pauses that double up to 64 milliseconds: so late it may come
-    /// to the lock, and the first look has it. Plain threads and other processes, which wait in the
-    /// system, come before it. What tasks of one process share is better kept in a mutex.
+    /// None. The system does not report that a lock came free. So a waiting task tries again after a
+    /// millisecond, and then after pauses that double up to 64 milliseconds; it may be late by the last
+    /// pause. Plain threads and other processes wait in the system and come before it. Tasks of one
+    /// process do better with a mutex.
     ///
     /// # Cancellation
     ///
-    /// A wait is a cancellation point, and has taken no lock. What another handle of this open file
-    /// has locked in another way may be lost by then, as it is to a wait.
+    /// A wait is a cancellation point, and has taken no lock. It may have dropped the lock of another
+    /// kind that a handle of this open file held.
     ///
     /// # Errors
     ///

@@ -50,26 +50,25 @@ impl HalfClose for DuplexStream {
 ///
 /// Returns the bytes copied from `a` to `b`, and from `b` to `a`.
 ///
-/// When one stream ends, the other is told so (its write half is shut down), and the other
-/// direction goes on. A direction that ends in any other way ends both: both streams are shut down
-/// altogether.
+/// When one stream ends, the write half of its peer is shut down, and the opposite direction goes on.
+/// A direction that ends in any other way ends both: both streams are shut down altogether.
 ///
-/// One direction runs where this is called, the other in a task beside it, or from a plain thread
-/// in a thread; when this returns, both have ended.
+/// The caller copies one direction, and a helper task the opposite one; for a plain thread the helper
+/// is a thread. Both have ended when this returns.
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point, and the task beside is cancelled with this one. Both streams
-/// are shut down.
+/// Every wait is a cancellation point; the helper task is cancelled with the caller. Both streams are
+/// shut down.
 ///
 /// # Errors
 ///
-/// That of the direction which failed first, as [`copy`](fn@copy); and when there is no task or no
-/// thread to be had.
+/// The error of the direction which failed first, as [`copy`](fn@copy); also if there is no task or
+/// thread for the helper.
 ///
 /// # Panics
 ///
-/// With the panic of a stream.
+/// Resumes the panic of a stream.
 ///
 /// # Examples
 ///
@@ -119,7 +118,7 @@ where
     }
 }
 
-/// The end of what ran beside: a panic of a stream goes on here.
+/// Returns the outcome of the helper, and resumes its panic.
 fn ended(end: Result<u64, Result<Box<dyn Any + Send>, io::Error>>) -> io::Result<u64> {
     match end {
         Ok(bytes) => Ok(bytes),
@@ -128,8 +127,9 @@ fn ended(end: Result<u64, Result<Box<dyn Any + Send>, io::Error>>) -> io::Result
     }
 }
 
-/// One direction. If it does not end well, or never starts, both streams are shut down, so that the
-/// other one ends.
+/// One direction of the copy.
+///
+/// If it fails or never starts, both streams are shut down, which ends the opposite direction.
 struct Way<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> {
     from: &'a A,
     to: &'a B,
@@ -143,7 +143,7 @@ impl<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> Way<'a, A, B> {
         Way { from, to, failure, ended_well: false }
     }
 
-    /// Goes all the way, and gives the bytes that were carried.
+    /// Copies to the end, and returns the number of bytes.
     fn go(mut self) -> u64
     where
         for<'r> &'r A: Read,
@@ -154,7 +154,7 @@ impl<'a, A: HalfClose + ?Sized, B: HalfClose + ?Sized> Way<'a, A, B> {
                 self.ended_well = true;
                 bytes
             }
-            // Noted before the other direction can fail of it.
+            // Stored before the drop shuts the streams down, which may fail the opposite direction.
             Err(error) => {
                 self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                 0

@@ -51,13 +51,13 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
     (here, DuplexStream::new(other, one))
 }
 
-/// Is one end of a connection in memory; made by [`duplex`](fn@duplex).
+/// One end of a connection in memory; made by [`duplex`](fn@duplex).
 ///
 /// It behaves as a socket does.
 ///
-/// Dropping it closes it: the other end reads what was written before, then the end of the stream,
-/// and its writes fail with `BrokenPipe`. Any number of tasks and plain threads may read and write
-/// one end through `&DuplexStream`.
+/// Dropping it closes it: the peer reads the bytes written before, then the end of the stream, and its
+/// writes fail with `BrokenPipe`. Any number of tasks and plain threads may read and write one end
+/// through `&DuplexStream`.
 ///
 /// # Fairness
 ///
@@ -65,9 +65,8 @@ pub fn duplex(capacity: usize) -> (DuplexStream, DuplexStream) {
 ///
 /// # Cancellation
 ///
-/// Every wait is a cancellation point. In a task that unwinds from a cancellation, and in
-/// destructors that end a cancelled task, an operation that would have to wait fails with
-/// `TimedOut` instead.
+/// Every wait is a cancellation point. In a cancelled task that unwinds, or runs its last destructors,
+/// an operation that would have to wait fails with `TimedOut`.
 ///
 /// # Examples
 ///

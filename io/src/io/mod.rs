@@ -1,8 +1,8 @@
-//! Streams: [`std::io`]'s traits and types, and what tasks need beside them.
+//! Streams: [`std::io`]'s traits and types, and further ones for tasks.
 //!
-//! Everything here that std has under the same name works as std's; a program ports by changing `use std::io` to
-//! `use fibra::io`. The traits, the adapters and the errors *are* std's, so that every crate which is written over them works
-//! with tasks as it is.
+//! A program ports by changing `use std::io` to `use fibra::io`: items with std's names work as std's.
+//! The traits, the adapters and the errors *are* std's, so every crate that is written over them works
+//! in tasks as it is.
 //!
 //! | ours | is |
 //! | --- | --- |

@@ -59,7 +59,7 @@ pub fn stderr() -> Stderr {
     OutputStream(PhantomData)
 }
 
-/// Is the standard output or the standard error of the process.
+/// The standard output or the standard error of the process.
 ///
 /// It is made by [`stdout`] and [`stderr`].
 ///
@@ -67,17 +67,16 @@ pub fn stderr() -> Stderr {
 ///
 /// # Differences from std
 ///
-/// * The standard output has no buffer either: what a write has taken has gone to the system, and
-///   nothing is lost when the process ends. `write!` and `writeln!` write all of their text at
-///   once; for many small pieces there is [`LineWriter`](io::LineWriter). What `print!` keeps in
-///   std's buffer, an unfinished line, comes later.
+/// * The standard output has no buffer either: a write hands its bytes to the system, and nothing is
+///   lost when the process ends. `write!` and `writeln!` write all of their text at once; use
+///   [`LineWriter`](io::LineWriter) for many small pieces. An unfinished line that `print!` keeps in
+///   std's buffer comes later.
 /// * [`write_all`](Write::write_all), `write!` and `writeln!` hold the lock, so their texts do not
 ///   mix; a single [`write`](Write::write) may be short.
-/// * A file that takes the place of the stream (`dup2`) after its first use is not waited for
-///   properly: a task may go on to wait for the former.
-/// * A panic hook takes the stream as its task does, which may have it. It waits as a thread for a
-///   stream that another task has, so if that task is of the same worker the hook waits for ever:
-///   in a hook, write to std's.
+/// * After `dup2` replaces the stream that was used before, a task may wait for the old file.
+/// * A panic hook locks the stream as its task does, which may have locked it already. It blocks the
+///   thread while another task holds the lock, for ever if that is a task of its worker. So write to
+///   std's streams in a hook.
 /// * A task waits also where the stream was made non-blocking, which in std fails with `WouldBlock`.
 ///
 /// # Cancellation

@@ -22,15 +22,15 @@ use crate::waiting::descriptor::Descriptor;
 use crate::waiting::stream_file::StreamFile;
 use crate::waiting::timeouts::{Timeout, deadline_methods};
 
-/// What a poll reads of a plain file at once, by way of the stack.
+/// Bytes that a poll reads of a plain file at once, by way of the stack.
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 const PIECE: usize = 4096;
 
 /// Makes an anonymous pipe: [`std::io::pipe`], for tasks.
 ///
-/// What is written into the one end is read from the other. Once all writers are dropped, here and
-/// in other processes, a read gives the end; once all readers are, a write fails with `BrokenPipe`.
-/// Children inherit neither end, unless one is given to them as their input or output.
+/// The reader gets the bytes that are written to the writer. Once all writers are dropped, here and in
+/// other processes, a read returns 0. Once all readers are dropped, a write fails with `BrokenPipe`.
+/// Children inherit neither end, unless it is set as their input or output.
 ///
 /// # Errors
 ///
@@ -55,12 +55,12 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
     Ok((PipeReader(PipeEnd::fresh(reader)), PipeWriter(PipeEnd::fresh(writer))))
 }
 
-/// Is the end of a pipe that is read from: [`std::io::PipeReader`], for tasks.
+/// The reading end of a pipe: [`std::io::PipeReader`], for tasks.
 ///
-/// Reading puts the task to sleep, never the thread; in a plain thread it blocks it. Any number of
-/// tasks may read at once, through `&PipeReader` or a clone; they compete. What a descriptor has
-/// made one of that is no pipe works as in std: a terminal is waited for, a plain file read as a
-/// [`File`](crate::fs::File) is.
+/// A read puts the task to sleep, never its worker; a plain thread blocks. Any number of tasks may
+/// read at once, through `&PipeReader` or a clone; they compete. A reader made from the descriptor of
+/// a terminal or a plain file works as in std: it waits for a terminal, and reads a plain file as a
+/// [`File`](crate::fs::File) does.
 ///
 /// # Cancellation
 ///
@@ -68,11 +68,10 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 ///
 /// # Differences from std
 ///
-/// On systems that know no way to read from a pipe without waiting (Linux before 6.4), the
-/// descriptor is in non-blocking mode once it has been used, until it leaves for std. A process
-/// that shares it then sees `WouldBlock`; so does std, if another handle of the same end goes on
-/// here. A handle that is made of its descriptor meanwhile takes that mode for a wish, and does not
-/// wait: `try_clone` is the way to a second one. Deadlines are additions.
+/// Linux before 6.4 cannot read from a pipe without waiting. There the first use makes the descriptor
+/// non-blocking, until it is converted to std. A process that shares it sees `WouldBlock`. So does
+/// std, if a clone here goes on reading. A handle made from the raw descriptor meanwhile takes over
+/// that mode and does not wait; make a second handle by `try_clone`. Deadlines are additions.
 ///
 /// # Examples
 ///
@@ -94,7 +93,7 @@ pub fn pipe() -> io::Result<(PipeReader, PipeWriter)> {
 /// ```
 pub struct PipeReader(pub(crate) PipeEnd<io::PipeReader>);
 
-/// Is the end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
+/// The end of a pipe that is written to: [`std::io::PipeWriter`], for tasks.
 ///
 /// Writing puts the task to sleep while the pipe is full, never the thread; in a plain thread it
 /// blocks it. What several tasks write may interleave, but for pieces of at most `PIPE_BUF` bytes

@@ -65,7 +65,7 @@ pub fn stdin() -> Stdin {
     Stdin(())
 }
 
-/// Is the standard input of the process; made by [`stdin`](fn@stdin).
+/// The standard input of the process; made by [`stdin`](fn@stdin).
 ///
 /// All handles share one buffer, which std's `stdin` does not know of: use one of the two in a process.
 ///

@@ -1,7 +1,7 @@
-//! A listening socket: what the listeners of every family are made of.
+//! A listening socket: the inner value of TCP and Unix listeners.
 //!
-//! `accept(2)` has no flag that keeps it from waiting, so the descriptor itself is always
-//! non-blocking, and what the user has wished for is kept beside it.
+//! `accept(2)` has no flag that keeps it from waiting. So the descriptor is always non-blocking, and
+//! the mode that the user has set is stored in this type.
 
 #![forbid(unsafe_code)]
 
@@ -30,23 +30,23 @@ const PAUSE_DOUBLINGS: u32 = 4;
 /// See the [module](self).
 pub(crate) struct Acceptor<L: AsFd> {
     io: Descriptor<L>,
-    /// True once the descriptor may have a clone somewhere that changes the mode which all of them
-    /// share. From then on the mode is set before each accept, one system call more, so that a
-    /// clone turned blocking elsewhere does not stop a worker. (A clone that is turned between that
-    /// call and the accept still does, until the next connection comes.)
+    /// True once the descriptor may have a clone that changes their common mode.
+    ///
+    /// From then on the mode is set before each accept, which costs a system call. Otherwise a clone
+    /// turned blocking elsewhere would stop a worker. A clone turned between the two calls still
+    /// does, until the next connection comes.
     shared: AtomicBool,
     common: Arc<Common>,
     /// Accepts in a row that found no descriptor left.
     exhausted: AtomicU32,
 }
 
-/// What clones that `try_clone` makes have in common.
+/// The common state of clones that `try_clone` makes.
 #[derive(Default)]
 struct Common {
     /// How long they wait.
     limit: Timeout,
-    /// True once other code may have had a descriptor of the socket, and have set options that its
-    /// connections inherit.
+    /// True once other code may have set options of the socket, which its connections inherit.
     seen: AtomicBool,
 }
 
@@ -57,7 +57,7 @@ impl<L: AsFd> Acceptor<L> {
         Ok(Acceptor::new(inner, false, false, Arc::default()))
     }
 
-    /// Takes a new listener whose descriptor others may have, and change its mode.
+    /// Takes a new listener whose descriptor other code may have, and change its mode.
     pub(crate) fn seen(inner: L) -> io::Result<Acceptor<L>> {
         let acceptor = Acceptor::fresh(inner)?;
         acceptor.expose();
@@ -106,9 +106,10 @@ impl<L: AsFd> Acceptor<L> {
         SockRef::from(self.std()).take_error()
     }
 
-    /// Waits for what `accept` of std's listener gives. The new descriptor is not inherited by
-    /// children; it is left in blocking mode, which no call of ours minds, so that it is what std
-    /// would have made when it leaves us.
+    /// Waits for a connection, which std's `accept` takes.
+    ///
+    /// Children do not inherit the new descriptor. It stays in blocking mode, as std would have made
+    /// it; no call of this crate depends on the mode.
     pub(crate) fn accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         let call = || self.try_accept(&accept).map(Attempt::Done);
         let accepted = self.io.run(Direction::Read, || self.common.limit.left(), call);
@@ -123,7 +124,7 @@ impl<L: AsFd> Acceptor<L> {
         accepted
     }
 
-    /// One accept that does not wait.
+    /// Accepts without waiting.
     pub(crate) fn try_accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         // Relaxed: see `expose`.
         if self.shared.load(Ordering::Relaxed) {
@@ -148,28 +149,31 @@ impl<L: AsFd> Acceptor<L> {
     }
 }
 
-/// A connection that ended while it stood in the queue.
+/// Returns true for a connection that ended while it was in the queue.
 fn was_given_up(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::ConnectionAborted || error.raw_os_error() == Some(libc::EPROTO)
 }
 
-/// No descriptor or no memory left: a state that passes when others close theirs.
+/// Returns true for a lack of descriptors or memory, which passes as other code closes its own.
 fn is_exhaustion(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
 impl<L: AsFd> Wraps<L> for Acceptor<L> {
-    /// It waits. The mode says nothing of what the user wishes: where another of ours has the open
-    /// file, it is non-blocking because of that. It becomes so at the first accept here, too.
+    /// Takes a listener that waits, whatever its mode.
+    ///
+    /// The mode need not be the user's: another listener of this crate may have made the open file
+    /// non-blocking, as the first accept of this one does.
     fn adopt(inner: L) -> Acceptor<L> {
         let acceptor = Acceptor::new(inner, false, true, Arc::default());
         acceptor.expose();
         acceptor
     }
 
-    /// Sets the mode that the user has asked for; the mode that the descriptor came in may have
-    /// been set by another listener of this crate. Such listeners set the mode themselves, before
-    /// each accept.
+    /// Sets the mode that the user has set for this value.
+    ///
+    /// The mode in which the descriptor came may be that of another listener of this crate. Such a
+    /// listener sets the mode itself, before each accept.
     fn into_std(self) -> L {
         // It fails only on what is no open descriptor, and then there is nothing to put into a mode.
         let _ = SockRef::from(self.std()).set_nonblocking(self.io.is_nonblocking());

@@ -1,8 +1,8 @@
 //! Macros for the methods that several socket types have in common.
 //!
-//! A type lists itself in each macro whose methods it has, and owns a
-//! [`Socket`](super::socket::Socket) as its only field, or for the options something else with an
-//! `option` that gives socket2's view of it.
+//! A type invokes the macro of each set of methods that it has. Its only field is a
+//! [`Socket`](super::socket::Socket). For the options a field suffices whose `option` returns
+//! socket2's view of it.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,7 @@ macro_rules! handle_methods {
                 /// What `getsockname(2)` says.
                 fn local_addr() -> std::io::Result<$address>;
 
-                /// Returns the address of the other end.
+                /// Returns the address of the peer.
                 ///
                 /// # Errors
                 ///
@@ -49,8 +49,10 @@ macro_rules! handle_methods {
                 self.0.set_timeout($crate::sys::Direction::Read, timeout)
             }
 
-            /// Sets how long a write waits for room; otherwise as
-            /// [`set_read_timeout`](Self::set_read_timeout).
+            /// Sets how long a write waits for room; `None`, the default, is for ever.
+            ///
+            /// A write that has waited that long fails with `WouldBlock`, as in std on every Unix. A
+            /// write that waits already keeps the timeout that it started with.
             ///
             /// # Errors
             ///
@@ -140,10 +142,10 @@ macro_rules! message_methods {
                 self.0.receive_from(buf, libc::MSG_PEEK)
             }
 
-            /// Waits for a message, and gives its length.
+            /// Waits for a message, and returns its length.
             ///
-            /// What does not fit into the buffer is lost. A socket that is connected receives from
-            /// that address only.
+            /// Bytes that do not fit into the buffer are lost. A connected socket receives from that
+            /// address only.
             ///
             /// # Cancellation
             ///
@@ -151,8 +153,8 @@ macro_rules! message_methods {
             ///
             /// # Errors
             ///
-            /// What `recv(2)` says. For a UDP socket that is `ConnectionRefused`, for one, when no
-            /// socket has the port of an earlier message.
+            /// What `recv(2)` says, such as `ConnectionRefused` for a UDP socket whose previous
+            /// message found no socket at its port.
             pub fn recv(&self, buf: &mut [u8]) -> std::io::Result<usize> {
                 self.0.receive_message(buf, 0)
             }
@@ -314,14 +316,14 @@ macro_rules! ttl_methods {
     };
 }
 
-/// What the listeners of every family have in common.
+/// Writes the methods of TCP and Unix listeners.
 macro_rules! listener_methods {
     ($ours:ident, $std:ty, $stream:ty, $address:ty) => {
         impl $ours {
-            /// Waits for the next connection, and gives it with the address of its other end.
+            /// Waits for the next connection, and returns it with the address of its peer.
             ///
-            /// A connection that was given up before it could be accepted is passed over. The other
-            /// end of a Unix connection is mostly unnamed.
+            /// Connections that their clients gave up in the queue are skipped. The peer of a Unix
+            /// connection is mostly unnamed.
             ///
             /// # Cancellation
             ///
@@ -330,10 +332,9 @@ macro_rules! listener_methods {
             ///
             /// # Errors
             ///
-            /// What `accept(2)` says. When the process or the system has run out of descriptors or memory,
-            /// the error comes after a pause of 1 to 16 milliseconds, growing as long as that lasts, in
-            /// which the tasks that would close descriptors run: a loop that logs the error and goes on
-            /// survives.
+            /// What `accept(2)` says. If descriptors or memory have run out, the error comes after a pause,
+            /// which grows from 1 to 16 milliseconds. Other tasks run meanwhile and may close descriptors, so
+            /// a loop that logs the error and goes on survives.
             pub fn accept(&self) -> std::io::Result<($stream, $address)> {
                 let (stream, peer) = self.0.accept(<$std>::accept)?;
                 Ok((self.take(stream), peer))
@@ -378,9 +379,9 @@ macro_rules! listener_methods {
             /// Sets the moment until which all accepts wait; `None`, the default, is for ever.
             ///
             /// An accept that would wait beyond it fails with `WouldBlock`, as a read at its deadline. A
-            /// connection that is there already is accepted at any time, and an accept that waits already
-            /// keeps the deadline that it started with. std has no such thing: what leaves for std leaves it
-            /// behind.
+            /// connection that is there already is accepted at any time. An accept that waits already keeps
+            /// the deadline that it started with. std has no deadlines, so std types made from this value
+            /// have none.
             pub fn set_accept_deadline(&self, deadline: Option<std::time::Instant>) {
                 self.0.limit().set_deadline(deadline);
             }
@@ -405,7 +406,7 @@ macro_rules! listener_methods {
     };
 }
 
-/// Gives the connections of a listener as an iterator without end.
+/// Writes `incoming`, and its iterator over the connections of a listener.
 macro_rules! incoming {
     ($ours:ident, $stream:ident) => {
         impl $ours {
@@ -421,7 +422,7 @@ macro_rules! incoming {
             }
         }
 
-        /// Gives the connections of a borrowed listener, one after the other, for ever.
+        /// Iterates over the connections of a borrowed listener, for ever.
         ///
         #[doc = concat!("Made by [`", stringify!($ours), "::incoming`].")]
         #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::sys;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::forward;
 
-/// Is a UDP socket: [`std::net::UdpSocket`], for tasks.
+/// A UDP socket: [`std::net::UdpSocket`], for tasks.
 ///
 /// Receiving puts the task to sleep until a message comes, sending until there is room, which is rarely lacking; in a plain
 /// thread they block it. Any number of tasks may do either at once.

@@ -13,12 +13,12 @@ use super::handle::ChildHandle;
 use super::output::read_both;
 use super::{ChildStderr, ChildStdin, ChildStdout};
 
-/// Is a child process, running or ended: [`std::process::Child`], for tasks.
+/// A child process, running or ended: [`std::process::Child`], for tasks.
 ///
 /// It is made by [`Command::spawn`](super::Command::spawn).
 ///
-/// Dropping it does not end the child, unless [`kill_on_drop`](super::Command::kill_on_drop) says so; but, other than in
-/// std, what is left of the child when it ends is always cleared away.
+/// Dropping it does not end the child, unless [`kill_on_drop`](super::Command::kill_on_drop) is set. A
+/// dropped child leaves no zombie, unlike in std.
 ///
 /// # Deadlocks
 ///
@@ -162,8 +162,8 @@ impl Child {
     /// It reads until the child has closed both streams. A stream that is no pipe yields nothing. Our end of the child's
     /// standard input is closed first.
     ///
-    /// Both streams are read at the same time: in a task by a second task, in a plain thread by a second thread. An error of the
-    /// first stream does not wait for the other; that thread then goes on until its stream ends.
+    /// Both streams are read at once, by a second task or, in a plain thread, by a second thread. An
+    /// error of the first stream does not wait for the second stream, whose thread then reads to the end.
     ///
     /// # Cancellation
     ///

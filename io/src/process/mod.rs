@@ -1,24 +1,26 @@
 //! Child processes, as in [`std::process`], for tasks.
 //!
-//! A program ports by changing `use std::process` to `use fibra::process`: the same names, signatures and error kinds. What
-//! only describes or reports is std's own: [`Stdio`], [`ExitStatus`], [`Output`].
+//! A program ports by changing `use std::process` to `use fibra::process`: names, signatures and error
+//! kinds are std's. Plain values are std's own: [`Stdio`], [`ExitStatus`], [`Output`].
 //!
 //! # Waiting
 //!
-//! The streams of a child and its end are waited for as sockets are: the task falls asleep, a plain thread blocks. The end
-//! is heard of by a descriptor of the process (`pidfd_open(2)`, Linux 5.3 and later). Where there is none, it is looked
-//! for again and again, at times up to 64 milliseconds apart.
+//! A wait for a child's streams or for its end is as that of a socket: a task sleeps, a plain thread
+//! blocks. A descriptor of the process reports its end (`pidfd_open(2)`, Linux 5.3 and later). Without
+//! such a descriptor the wait polls, with pauses of up to 64 milliseconds.
 //!
-//! In a `select!` a child is waited for by a task that has it: the case is `join(handle)`. To cancel that task drops the child.
+//! In a `select!` let a task own the child and wait: the case is `join(handle)`. Cancelling that task
+//! drops the child.
 //!
-//! Starting a child (`fork` and `exec`) takes its time, some tenths of a millisecond, on the thread that asks for it: what a
-//! child inherits of a thread, as the signal that it gets when that ends, must not come from a thread of the blocking pool.
+//! Starting a child (`fork` and `exec`) keeps the caller's thread for some tenths of a millisecond. The
+//! blocking pool cannot do it: a child inherits properties of its thread, such as the signal that it
+//! gets when that thread ends.
 //!
 //! # No zombies
 //!
-//! A [`Child`] that is dropped before it was waited for goes on running, and a thread of the library waits for it in the
-//! background, so that the system can forget it when it ends. By choice it is killed instead
-//! ([`Command::kill_on_drop`]). In std a child that is not waited for stays in the system's table until its parent ends.
+//! A [`Child`] that is dropped before it was waited for goes on running. A thread of the library waits
+//! for it, so that no zombie stays. [`Command::kill_on_drop`] kills it instead. In std such a child
+//! stays in the system's table until its parent ends.
 //!
 //! # Cancellation
 //!

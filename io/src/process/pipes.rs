@@ -8,7 +8,7 @@ use crate::io::PipeEnd;
 use crate::waiting::convert::{reads, writes};
 use crate::waiting::timeouts::deadline_methods;
 
-/// Is the writing end of a pipe to a child's standard input.
+/// The writing end of a pipe to a child's standard input.
 ///
 /// It is [`std::process::ChildStdin`], for tasks.
 ///
@@ -54,7 +54,7 @@ use crate::waiting::timeouts::deadline_methods;
 /// ```
 pub struct ChildStdin(pub(crate) PipeEnd<process::ChildStdin>);
 
-/// Is the reading end of a pipe from a child's standard output.
+/// The reading end of a pipe from a child's standard output.
 ///
 /// It is [`std::process::ChildStdout`], for tasks.
 ///
@@ -67,7 +67,7 @@ pub struct ChildStdin(pub(crate) PipeEnd<process::ChildStdin>);
 /// Those of [`PipeReader`](crate::io::PipeReader).
 pub struct ChildStdout(pub(crate) PipeEnd<process::ChildStdout>);
 
-/// Is the reading end of a pipe from a child's standard error.
+/// The reading end of a pipe from a child's standard error.
 ///
 /// It is [`std::process::ChildStderr`], for tasks. Otherwise it behaves as [`ChildStdout`] does.
 pub struct ChildStderr(pub(crate) PipeEnd<process::ChildStderr>);

@@ -10,9 +10,9 @@ use crate::sys::Direction;
 
 /// What a system call achieved.
 pub(crate) enum Attempt<T> {
-    /// It did its work; another one may find more.
+    /// Complete transfer: the next call may find more.
     Done(T),
-    /// It moved less than it was asked to: another one would find nothing.
+    /// Short transfer: the next call would block.
     Drained(T),
 }
 
@@ -25,13 +25,15 @@ impl<T> Attempt<T> {
 }
 
 impl Attempt<usize> {
-    /// Of a read of `n` bytes into a buffer of `len`. Nothing at all is the end of the stream, which stays.
+    /// Makes the outcome of a read of `n` bytes into a buffer of `len`.
+    ///
+    /// No bytes mean the end of the stream, which the next call finds again.
     #[inline]
     pub(crate) fn read(n: usize, len: usize) -> Attempt<usize> {
         if n > 0 && n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
     }
 
-    /// Of a write of `n` bytes out of `len`.
+    /// Makes the outcome of a write of `n` bytes out of `len`.
     #[inline]
     pub(crate) fn written(n: usize, len: usize) -> Attempt<usize> {
         if n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
@@ -39,7 +41,7 @@ impl Attempt<usize> {
 }
 
 impl Source {
-    /// Tries the call if that is worth it. None: wait first.
+    /// Tries the call if it may succeed. `None`: wait first.
     #[inline]
     pub(crate) fn attempt<T>(
         &self,

@@ -20,7 +20,7 @@ pub(crate) fn end_by_cancel() -> io::Error {
     }
 }
 
-/// Refuses a task that is cancelled and unwinds, be it from a panic, or ends.
+/// Fails in a cancelled task that unwinds, or runs its last destructors.
 pub(crate) fn check_may_wait() -> io::Result<()> {
     match wait::unwinds_cancelled() {
         true => Err(cancelled()),
@@ -28,8 +28,9 @@ pub(crate) fn check_may_wait() -> io::Result<()> {
     }
 }
 
-/// What ends an operation of a cancelled task where it cannot be unwound: it unwinds already, or
-/// ends, or nothing can be.
+/// Returns the error of an operation in a cancelled task that cannot be unwound.
+///
+/// The task unwinds already, or runs its last destructors, or the build cannot unwind.
 pub(crate) fn cancelled() -> io::Error {
     if !wait::CAN_UNWIND {
         wait::note_cancelled_here();

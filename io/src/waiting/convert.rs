@@ -4,12 +4,12 @@
 
 use std::os::fd::AsFd;
 
-/// What stands behind a type of ours: it owns a value of std's type `S`.
+/// The inner value of a type of this crate, which owns a value of std's type `S`.
 pub(crate) trait Wraps<S: AsFd> {
-    /// Takes a value of whatever history.
+    /// Takes a value in any mode.
     fn adopt(inner: S) -> Self;
 
-    /// Deregisters, and gives std's value away, in the mode that the user has asked for.
+    /// Deregisters, and returns std's value in the mode that the user has set.
     fn into_std(self) -> S;
 
     /// Returns the descriptor for the user, which may be cloned.
@@ -29,7 +29,7 @@ macro_rules! forward {
     )+};
 }
 
-/// Writes `Read` for a type and for a shared reference to it, which read from its only field.
+/// Implements `Read` for a type and a shared reference to it, by its only field.
 macro_rules! reads {
     ($ours:ident) => {
         $crate::waiting::convert::reads!(@for $ours);
@@ -49,7 +49,7 @@ macro_rules! reads {
     };
 }
 
-/// Writes `Read` for a type by that of a shared reference to it.
+/// Implements `Read` for a type by that of a shared reference to it.
 macro_rules! reads_by_reference {
     ($ours:ty) => {
         impl std::io::Read for $ours {
@@ -77,8 +77,9 @@ macro_rules! reads_by_reference {
     };
 }
 
-/// Writes `Write` for a type and for a shared reference to it, which write to its only field. By each directly: through a
-/// reference `write_all` would not be inlined.
+/// Implements `Write` for a type and a shared reference to it, by its only field.
+///
+/// Each implementation calls the field: through a reference `write_all` would not be inlined.
 macro_rules! writes {
     ($ours:ident) => {
         $crate::waiting::convert::writes!(@for $ours);
@@ -103,7 +104,7 @@ macro_rules! writes {
     };
 }
 
-/// Writes `Write` for a type by that of a shared reference to it.
+/// Implements `Write` for a type by that of a shared reference to it.
 macro_rules! writes_by_reference {
     ($ours:ty $(where $parameter:ident: $bound:ident)?) => {
         impl $(<$parameter: $bound>)? std::io::Write for $ours {

@@ -1,9 +1,9 @@
-//! An open descriptor that tasks can wait for: the value that every socket of this crate is made of.
+//! An open descriptor that tasks can wait for: the inner value of every socket.
 //!
-//! It owns one of std's types, its [`Source`], and the wish of its user not to wait. Dropping it,
-//! or taking the std value out, deregisters first: an epoll registration belongs to the open file,
-//! so a descriptor that is closed or given away while a clone of it lives would go on sending
-//! events for a number that may have another owner by then.
+//! It owns one of std's types, its [`Source`], and the non-blocking mode that the user has set. A
+//! drop deregisters first, and so does taking the std value out. An epoll registration belongs to
+//! the open file and outlives a closed descriptor as long as a clone lives. Its events would name a
+//! number that may have another owner by then.
 
 #![forbid(unsafe_code)]
 
@@ -21,7 +21,7 @@ use crate::readiness::source::Source;
 pub(crate) struct Descriptor<S: AsFd> {
     /// Before `inner`: fields are dropped in order.
     link: Link,
-    /// The user's wish: fail instead of waiting. Our own, not the open file's mode, which clones share.
+    /// The mode that the user has set. Kept here, since clones share the mode of the open file.
     nonblocking: AtomicBool,
     /// See [`recheck_writes`](Descriptor::recheck_writes).
     rechecks_writes: AtomicBool,
@@ -50,7 +50,7 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Lets a wait to write look again by itself now and then: for what the kernel does not tell.
+    /// Lets a wait to write recheck now and then, for events that the kernel does not report.
     pub(crate) fn recheck_writes(&self, recheck: bool) {
         // Relaxed: a wait that misses it has begun before.
         self.rechecks_writes.store(recheck, Ordering::Relaxed);
@@ -61,14 +61,15 @@ impl<S: AsFd> Descriptor<S> {
         self.rechecks_writes.load(Ordering::Relaxed)
     }
 
-    /// Tells whether a read that fills a part of its buffer has emptied the descriptor, unless the
-    /// readiness word says otherwise.
+    /// Sets whether a short read means that the descriptor is drained.
+    ///
+    /// Bits of the readiness word may say otherwise.
     pub(crate) fn short_reads_drain(mut self, drain: bool) -> Descriptor<S> {
         self.short_reads_drain = drain;
         self
     }
 
-    /// What a read of `n` bytes into a buffer of `len` tells.
+    /// Returns the outcome of a read of `n` bytes into a buffer of `len`.
     #[inline]
     pub(crate) fn have_read(&self, n: usize, len: usize) -> Attempt<usize> {
         match self.short_reads_drain {
@@ -77,13 +78,13 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// The std value, for everything that neither waits nor changes hands.
+    /// Returns the std value, for calls that neither wait nor take it.
     #[inline]
     pub(crate) fn inner(&self) -> &S {
         &self.inner
     }
 
-    /// Deregisters, and gives the std value away.
+    /// Deregisters, and returns the std value.
     pub(crate) fn into_inner(self) -> S {
         let Descriptor { link, inner, .. } = self;
         drop(link);
@@ -107,7 +108,7 @@ impl<S: AsFd> Descriptor<S> {
 
     #[inline]
     pub(crate) fn is_nonblocking(&self) -> bool {
-        // Relaxed: a wish, which publishes nothing.
+        // Relaxed: a mode, which publishes nothing.
         self.nonblocking.load(Ordering::Relaxed)
     }
 
@@ -118,7 +119,7 @@ impl<S: AsFd> Descriptor<S> {
 }
 
 impl<S: AsFd + fmt::Debug> fmt::Debug for Descriptor<S> {
-    /// As std prints it.
+    /// Prints the std value.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.inner.fmt(f)
     }

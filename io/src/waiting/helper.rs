@@ -10,8 +10,10 @@ use fibra_runtime::wait;
 
 use crate::waiting::cancel::{cancelled, check_may_wait, pause};
 
-/// Spawns one, of which the operation needs the value: where its own task must not be unwound, the end of the runtime lets it run.
-/// It waits where its spawner may.
+/// Spawns a helper task, whose value the operation needs.
+///
+/// The end of the runtime lets it run where the spawner must not be unwound. It may wait where its
+/// spawner may.
 pub(crate) fn spawn_helper<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     part: impl FnOnce() -> T + Send + 'scope,
@@ -23,8 +25,10 @@ pub(crate) fn spawn_helper<'scope, T: Send + 'scope>(
     task
 }
 
-/// Waits for its value, which the operation needs. In a task that unwinds from a panic, or ends, and is cancelled meanwhile, the task
-/// beside is cancelled as well, and ends: the wait itself hears of no cancel there.
+/// Waits for the value of a helper task.
+///
+/// No cancel ends the wait in a task that unwinds from a panic, or runs its last destructors. So it
+/// cancels the helper when such a task is cancelled.
 pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinError> {
     while wait::fails_if_cancelled() && !task.is_finished() {
         if check_may_wait().is_err() {
@@ -36,10 +40,10 @@ pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinErr
     task.join()
 }
 
-/// Between two looks whether a task that panicked, or ends, was cancelled.
+/// The pause between two checks for a cancel that no event reports.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// What the operation fails with if there is no value.
+/// Returns the error of an operation whose helper task gave no value.
 pub(crate) fn failure_of(error: JoinError) -> io::Error {
     match error.is_cancelled() {
         true => cancelled(),

@@ -1,8 +1,7 @@
 //! Waits for states without an event: polls them, with growing pauses.
 //!
-//! A thread of the blocking pool could wait instead, but not be called back: a cancel and the end
-//! of a runtime would have to wait for what may never come, and so would other closures for that
-//! thread.
+//! A thread of the blocking pool could wait instead, but could not be called back. A cancel, the end
+//! of a runtime and other closures would then wait for a state that may never come.
 
 #![forbid(unsafe_code)]
 
@@ -14,13 +13,13 @@ use fibra_runtime::sleep_until;
 
 use crate::waiting::cancel::check_may_wait;
 
-/// How long after the first look the second one is made. Each pause after that is twice as long as
-/// the one before, up to the longest.
+/// The pause between the first two looks. Each later pause doubles, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(64);
 
-/// Looks until there is something; the look before the first pause has been made. None once the
-/// deadline is reached.
+/// Pauses and looks until there is something. Returns `None` once the deadline is reached.
+///
+/// The caller has looked before.
 pub(crate) fn look_until<T>(
     deadline: Option<Instant>,
     mut look: impl FnMut() -> io::Result<Option<T>>,

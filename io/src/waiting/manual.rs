@@ -18,14 +18,15 @@ use crate::waiting::cancel::{check_may_wait, end_by_cancel};
 #[cfg(test)]
 mod tests;
 
-/// Lets tasks wait for a change in memory, in two lists of waiters: one for each direction.
+/// Lets tasks wait for a change in memory, with a wait list for each direction.
 pub(crate) struct ManualSource(Arc<Source>);
 
 impl ManualSource {
-    /// Calls `look` until it finds something, and sleeps between calls until the next notification.
+    /// Calls `look` until it finds something, and sleeps between calls.
     ///
-    /// Returns `None` once the deadline has passed. A cancel in the sleep unwinds the task; a task that unwinds already waits on.
-    /// In a build that cannot unwind, a cancel ends a wait with a deadline as the deadline does.
+    /// Returns `None` once the deadline has passed. A cancel in the sleep unwinds the task; a task
+    /// that unwinds already waits on. In a build that cannot unwind, a cancel ends a wait with a
+    /// deadline as the deadline does.
     pub(crate) fn wait<T>(
         &self,
         direction: Direction,
@@ -39,7 +40,7 @@ impl ManualSource {
         found.unwrap_or_else(|never: Infallible| match never {})
     }
 
-    /// Waits as [`wait`](Self::wait) does, and fails in a cancelled task that cannot be unwound.
+    /// Variant of [`wait`](Self::wait) that fails in a cancelled task that cannot be unwound.
     pub(crate) fn wait_or_fail<T>(
         &self,
         direction: Direction,
@@ -76,7 +77,9 @@ impl ManualSource {
         }
     }
 
-    /// Lets all waiters of a direction look again. Called after the change, without its lock.
+    /// Makes all waiters of a direction look again.
+    ///
+    /// Called after the change, without its lock.
     pub(crate) fn notify(&self, direction: Direction) {
         self.0.notify(direction);
     }

@@ -1,4 +1,4 @@
-//! Waits for descriptors and for manual sources: registration, the loop of an operation, and shared parts of all types.
+//! Waits for descriptors and manual sources, and the parts that all types share.
 
 #![forbid(unsafe_code)]
 

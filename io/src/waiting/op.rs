@@ -8,17 +8,16 @@
 //! | a task on a worker without one | a `poll(2)` on the blocking pool, in slices, so that a cancel is seen |
 //! | a plain thread | a `poll(2)` of its own |
 //!
-//! The last two are level-triggered; what they hear is noted in the readiness word as if it were an
-//! edge. A caller that such a poll tells again and again what its call does not find (an unread
-//! message in the error queue, for one) pauses before the next poll.
+//! The last two are level-triggered. Their results are noted in the readiness word as if they were
+//! edges. Such a poll may report an event that the call does not find, as an unread message in the
+//! error queue. Its caller then pauses before the next poll.
 //!
 //! # Cancellation
 //!
-//! A wait is a cancellation point, a call that need not wait is none. An operation that would have
-//! to wait in a task that unwinds from a cancellation, or in destructors that end a cancelled task,
-//! fails with `TimedOut` instead, and so does one that waits in a task that unwinds from a panic,
-//! or in destructors that end a task, when that is cancelled: a buffered writer that is flushed by
-//! its destructor cannot hold the shutdown for ever.
+//! A wait is a cancellation point; a call that need not wait is none. An operation fails with
+//! `TimedOut` where it would wait in a cancelled task that cannot be unwound. Such a task unwinds
+//! already, or runs its last destructors. So a buffered writer that is flushed by its destructor
+//! cannot hold the shutdown for ever.
 
 #![forbid(unsafe_code)]
 
@@ -40,19 +39,18 @@ use crate::sys::{self, Direction};
 /// How long a wait to write relies on events, where the system does not tell all.
 pub(crate) const RECHECK: Duration = Duration::from_millis(250);
 
-/// How often a wait may end for nothing, off the reactor, before that is more than a quicker competitor.
+/// Spurious wake-ups off the reactor before a back-off. Fewer may come from a quicker competitor.
 const MISLED: u32 = 2;
 
-/// The first pause of a misled caller, and how often it is doubled.
+/// The first pause of a back-off, and how often it is doubled.
 const BACK_OFF: Duration = Duration::from_millis(1);
 const BACK_OFF_DOUBLINGS: u32 = 5;
 
 impl<S: AsFd> Descriptor<S> {
-    /// Runs `call` until it does not say `WouldBlock`, and waits in between; at most for `timeout`,
-    /// which then ends it with the `WouldBlock` that a blocking call of std ends with.
+    /// Runs `call` until it does not fail with `WouldBlock`, and waits in between.
     ///
-    /// `call` must not wait by itself. It is not called at all when the last one, or a poll, left
-    /// the descriptor known to be drained and no edge has come since.
+    /// After `timeout` it fails with `WouldBlock`, as a blocking call of std does. `call` must not
+    /// wait by itself. It is skipped while the descriptor is known to be drained.
     #[inline]
     pub(crate) fn run<T>(
         &self,
@@ -86,8 +84,7 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Runs a call that does not wait until it does not say `WouldBlock`, and waits in between.
-    /// Returns `None` once the deadline is reached.
+    /// Variant of [`run`](Self::run) with a deadline. Returns `None` once it is reached.
     pub(crate) fn run_until<T>(
         &self,
         direction: Direction,
@@ -101,8 +98,9 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Runs a transfer of nothing, which needs neither data nor room: the call is made whatever is
-    /// known of the descriptor.
+    /// Runs a transfer of no bytes, even on a descriptor that is known to be drained.
+    ///
+    /// Such a transfer needs neither data nor room.
     #[cold]
     pub(crate) fn run_empty<T>(
         &self,
@@ -112,18 +110,17 @@ impl<S: AsFd> Descriptor<S> {
     ) -> io::Result<T> {
         wait::charge();
         match call() {
-            // What it waits for is something else: the connection, for one.
+            // It waits for something else, as the connection.
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.run(direction, timeout, call),
             outcome => outcome.map(Attempt::value),
         }
     }
 
-    /// Waits until that direction may be ready. Spurious returns are fine, and `misled` is how many
-    /// there were. False once the deadline has passed.
+    /// Waits until that direction may be ready. Returns false once the deadline has passed.
     ///
-    /// The usual wait, of a reader without a deadline whose descriptor the reactor of its worker
-    /// knows, is inlined into the caller: as a rule the switch has no open return but the user's
-    /// own.
+    /// Spurious returns are fine; `misled` is how many there were. The usual wait is inlined into
+    /// the caller: a reader without a deadline, registered with the reactor of its worker. So the
+    /// switch has no open return but the user's own.
     #[inline(always)]
     fn wait(&self, direction: Direction, deadline: Option<Instant>, misled: u32) -> io::Result<bool> {
         if direction == Direction::Read
@@ -164,7 +161,7 @@ impl<S: AsFd> Descriptor<S> {
         direction == Direction::Write && self.rechecks_writes()
     }
 
-    /// Runs a wait, and ends it after [`RECHECK`] where the system does not tell all.
+    /// Runs a wait, and ends it after [`RECHECK`] where the system does not report all events.
     fn rechecking(
         &self,
         direction: Direction,
@@ -222,14 +219,15 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Notes what a poll has said, or that the call is worth another try. No other waiter needs
-    /// waking: the reactor hears of it by itself.
+    /// Notes the event of a poll, or that the call is worth another try.
+    ///
+    /// No other waiter needs waking: the reactor gets the event by itself.
     fn heard(&self, direction: Direction) {
         self.source().readiness().edge(Edge::new().ready(direction, true));
     }
 }
 
-/// What comes of a sleep.
+/// Converts the end of a sleep into the outcome of a wait.
 #[inline(always)]
 fn outcome_of(why: Waking) -> io::Result<bool> {
     match why {
@@ -239,14 +237,14 @@ fn outcome_of(why: Waking) -> io::Result<bool> {
     }
 }
 
-/// Rests before the next poll, longer each time. False once the deadline has passed.
+/// Pauses before the next poll, longer each time. Returns false once the deadline has passed.
 fn back_off(times: u32, deadline: Option<Instant>) -> bool {
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(clock::now()));
     pause(left.min(BACK_OFF * (1 << times.min(BACK_OFF_DOUBLINGS))));
     !left.is_zero()
 }
 
-/// What a blocking call ends with when the timeout of its socket has passed, on every Unix.
+/// Returns the error of a blocking call whose socket's timeout has passed, on every Unix.
 fn timed_out() -> io::Error {
     io::Error::from_raw_os_error(libc::EAGAIN)
 }

@@ -38,8 +38,9 @@ impl Registered {
         &self.source
     }
 
-    /// Registers with the reactor of the caller's worker; another one does if that fails. Does
-    /// nothing and returns `None` where the caller has no reactor.
+    /// Registers with the reactor of the caller's worker. Returns `None` if there is none.
+    ///
+    /// If that fails, a reactor that knows the descriptor already will do.
     pub(crate) fn attach_here(&self, fd: RawFd) -> io::Result<Option<Reliance>> {
         let set_id = self.source.set_id();
         if driver::current_id().is_some_and(|here| set_id == SetId::at(here)) {
@@ -59,7 +60,7 @@ impl Registered {
         if set.handles().all(|handle| handle.id() != here.id()) {
             match here.register(fd, &self.source) {
                 Ok(registration) => set.add(registration),
-                // It is heard of elsewhere.
+                // Another reactor reports its events.
                 Err(_) if !set.is_empty() => return Ok(Reliance::all(self.settle(&mut set))),
                 Err(error) => return Err(error),
             }
@@ -75,9 +76,9 @@ impl Registered {
         Ok(Reliance { set_id, woken_by: SetId::at(here.id()) })
     }
 
-    /// Registers for a caller without a reactor: any live one does, and `other` if there is none yet.
+    /// Registers for a caller without a reactor, with `other` if no live reactor knows `fd` yet.
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-    pub(crate) fn attach_from_afar(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
+    pub(crate) fn attach_elsewhere(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
         let mut set = self.set();
         set.cancel_where(fd, Handle::is_closed);
         if set.is_empty()
@@ -102,16 +103,17 @@ impl Registered {
         self.set().handles().find(|handle| !handle.is_closed()).cloned()
     }
 
-    /// Tells the source the present set.
+    /// Stores the id of the present set in the source.
     fn settle(&self, set: &mut RegistrationSet) -> SetId {
         let set_id = set.set_id();
         self.source.settle(|_| set_id)
     }
 
-    /// Deregisters. The owner of `fd` calls it before it closes the descriptor or gives it away,
-    /// without waiters.
+    /// Deregisters.
+    ///
+    /// The owner of `fd` calls it before it closes the descriptor or gives it away, without waiters.
     pub(crate) fn detach(&self, fd: RawFd) {
-        // The owner is alone by now, and what it was handed came with its own synchronisation.
+        // The owner is alone by now, and its handover has synchronised.
         if self.source.set_id() != SetId::NOWHERE {
             self.set().cancel_where(fd, |_| true);
         }

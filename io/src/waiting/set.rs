@@ -1,8 +1,7 @@
 //! The set of registrations of one descriptor: the reactor of each worker whose tasks wait for it.
 //!
-//! Mostly that is one. Where tasks of several workers wait at the same time, each of these workers
-//! needs a registration of its own: another worker may be in a task that computes, and reports
-//! nothing until that task ends.
+//! Mostly that is one. Where tasks of several workers wait at once, each of these workers needs a
+//! registration of its own: a worker whose task computes reports nothing until that task ends.
 
 #![forbid(unsafe_code)]
 
@@ -12,9 +11,9 @@ use std::sync::Arc;
 use crate::reactor::{Handle, Registration};
 use crate::readiness::set::SetId;
 
-/// Waits in a row without other waiters after which all reactors but the last waiter's leave the
-/// set. A reactor in the set costs its worker a look at every edge; to come back costs two system
-/// calls.
+/// Waits in a row without other waiters, after which the other reactors leave the set.
+///
+/// A reactor in the set costs its worker a look at every edge. To come back costs two system calls.
 const LEAVE_AFTER: u32 = 4;
 
 /// See the [module](self).
@@ -51,8 +50,9 @@ impl RegistrationSet {
         }
     }
 
-    /// Counts a wait, and returns true if all reactors but the caller's are to leave now. A
-    /// descriptor of one reactor moves at once if no task waits there: a move costs a twentieth of
+    /// Counts a wait. Returns true if all reactors but the caller's are to leave now.
+    ///
+    /// A descriptor of one reactor moves at once if no task waits there: a move costs far less than
     /// a wake across threads.
     pub(crate) fn is_left(&mut self, has_no_waiters: bool) -> bool {
         if self.registrations.len() < 2 || !has_no_waiters {

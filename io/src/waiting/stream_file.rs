@@ -7,12 +7,12 @@
 //!
 //! So no borrowing call waits on the pool for something that may not come, and a task that waits
 //! can be cancelled. What `poll` says is old when the call is made: another reader may have taken
-//! the input. Within the process the calls on one file look again and move their bytes in turn.
-//! Against other processes there is no such order: a call may then wait on the second pool. A task
-//! that is cancelled meanwhile leaves its call behind, and what that call reads is lost.
+//! the input. Within the process a lock for each direction spans the second look and the transfer.
+//! Other processes do not know that lock, so a call may wait on the second pool. If its task is
+//! cancelled, the call runs on, and the data that it reads is lost.
 //!
-//! A file that came in non-blocking mode is not waited for, standard streams aside. A plain thread
-//! makes the plain call.
+//! A file that came in non-blocking mode is not waited for, unless it is a standard stream. A plain
+//! thread makes the plain call.
 //!
 //! A file system that refuses `RWF_NOWAIT` is asked once for each open file. A call at the file's
 //! position holds a lock of the kernel. While such a call is on the pool, no task tries the
@@ -40,8 +40,9 @@ use crate::waiting::descriptor::Descriptor;
 use crate::waiting::second_pool::detached;
 use crate::waiting::timeouts::Timeout;
 
-/// The most that is copied in place; it takes a worker some 100 microseconds. More goes to the
-/// pool, or is for the next call.
+/// The most that is copied in place, which keeps a worker for about 100 microseconds.
+///
+/// More goes to the pool, or is left to the next call.
 const IN_PLACE_MAX: usize = 1 << 20;
 
 /// The most that a read on the second pool asks for: as much as a FIFO holds.
@@ -62,27 +63,27 @@ struct Shared {
     /// Calls at its position that are on the pool or on their way there.
     busy: AtomicUsize,
     limit: Timeout,
-    turns: Arc<Turns>,
+    locks: Arc<TransferLocks>,
 }
 
-/// Held while a call looks and moves its bytes, one for each direction.
+/// Locks of one file, one for each direction, held over a look and the transfer after it.
 #[derive(Default)]
-struct Turns {
+struct TransferLocks {
     read: Mutex<()>,
     write: Mutex<()>,
 }
 
-impl Turns {
-    /// Returns the turns that all open files of `identity` share.
-    fn of(identity: Identity) -> Arc<Turns> {
-        static ALL: Mutex<BTreeMap<Identity, Weak<Turns>>> = Mutex::new(BTreeMap::new());
+impl TransferLocks {
+    /// Returns the locks that all open files of `identity` share.
+    fn of(identity: Identity) -> Arc<TransferLocks> {
+        static ALL: Mutex<BTreeMap<Identity, Weak<TransferLocks>>> = Mutex::new(BTreeMap::new());
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, turns| turns.strong_count() > 0);
+        all.retain(|_, locks| locks.strong_count() > 0);
         let known = all.get(&identity).and_then(Weak::upgrade);
         known.unwrap_or_else(|| {
-            let turns = Arc::default();
-            all.insert(identity, Arc::downgrade(&turns));
-            turns
+            let locks = Arc::default();
+            all.insert(identity, Arc::downgrade(&locks));
+            locks
         })
     }
 }
@@ -128,7 +129,8 @@ impl<S: AsFd> StreamFile<S> {
         let io = Descriptor::new(inner, false);
         io.recheck_writes(nature.keeps_shutdown_from_writers());
         let identity = file::identity(io.fd()).filter(|_| is_endless);
-        let shared = Shared { turns: identity.map_or_else(Arc::default, Turns::of), ..Shared::default() };
+        let locks = identity.map_or_else(Arc::default, TransferLocks::of);
+        let shared = Shared { locks, ..Shared::default() };
         StreamFile { io, is_endless, shared: Arc::new(shared) }
     }
 
@@ -215,22 +217,21 @@ impl<S: AsFd> StreamFile<S> {
         }
     }
 
-    /// Makes a call of an endless file on the second pool, unless the file is no longer ready when
-    /// its turn comes: `None`.
+    /// Makes a call of an endless file on the second pool. Returns `None` if it would wait there.
     fn call_detached<T: Send + 'static>(
         &self,
         direction: Direction,
         call: impl FnOnce(BorrowedFd<'_>) -> io::Result<T> + Send + 'static,
     ) -> io::Result<Option<T>> {
-        let (fd, turns) = (self.fd().try_clone_to_owned()?, Arc::clone(&self.shared.turns));
+        let (fd, locks) = (self.fd().try_clone_to_owned()?, Arc::clone(&self.shared.locks));
         let caller = Arc::new(());
         let left = Arc::downgrade(&caller);
         let outcome = detached(move || {
-            let turn = match direction {
-                Direction::Read => &turns.read,
-                Direction::Write => &turns.write,
+            let lock = match direction {
+                Direction::Read => &locks.read,
+                Direction::Write => &locks.write,
             };
-            let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+            let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
             match left.strong_count() > 0 && sys::wait_for(fd.as_fd(), direction, Some(clock::now()))? {
                 true => call(fd.as_fd()).map(Some),
                 false => Ok(None),
@@ -343,7 +344,7 @@ impl<S: AsFd> StreamFile<S> {
 }
 
 impl<S: AsFd> Wraps<S> for StreamFile<S> {
-    /// Takes an open file. The mode that std would obey is read from it, if it makes a difference.
+    /// Takes an open file, and its mode, if that makes a difference.
     fn adopt(inner: S) -> StreamFile<S> {
         let file = StreamFile::patient(inner);
         if file.is_endless {
@@ -367,7 +368,7 @@ impl<S: AsFd + fmt::Debug> fmt::Debug for StreamFile<S> {
     }
 }
 
-/// Reads what is there, and of a device that never runs dry a piece.
+/// Reads the data that is there, up to [`IN_PLACE_MAX`]: some devices never run dry.
 fn read_piece(fd: BorrowedFd<'_>, mut bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
     // Nothing into nothing would be taken for the end.
     IoSliceMut::advance_slices(&mut bufs, 0);
@@ -382,8 +383,7 @@ fn read_piece(fd: BorrowedFd<'_>, mut bufs: &mut [IoSliceMut<'_>]) -> io::Result
     }
 }
 
-/// Returns the outcome of a call on a standard stream. On a closed stream it has done all that
-/// there is to do, as in std.
+/// Returns the outcome of a call on a standard stream. A closed stream takes all, as in std.
 pub(crate) fn unless_closed(outcome: io::Result<usize>, all: usize) -> io::Result<usize> {
     match outcome {
         Err(error) if error.raw_os_error() == Some(libc::EBADF) => Ok(all),
@@ -391,13 +391,13 @@ pub(crate) fn unless_closed(outcome: io::Result<usize>, all: usize) -> io::Resul
     }
 }
 
-/// Makes a call that is to move nothing, and so waits for nothing; it may still say what is wrong.
+/// Makes a call that moves no bytes, and so does not wait. It may fail.
 fn in_vain(call: impl FnOnce() -> io::Result<usize>) -> io::Result<usize> {
     wait::charge();
     call()
 }
 
-/// As much as a file that is said to have room takes without blocking.
+/// Returns the bytes that a file which reports room takes without blocking.
 fn first_of<'a>(bufs: &'a [IoSlice<'_>]) -> &'a [u8] {
     let first = bufs.iter().find(|buf| !buf.is_empty()).map_or(&[][..], |buf| buf);
     &first[..first.len().min(file::ROOM)]

@@ -1,11 +1,12 @@
 //! How long the reads and writes of one open socket wait.
 //!
-//! In std timeouts are options of the open socket in the kernel, so clones share them. Our calls never block in the
-//! kernel, so we have to keep time ourselves, and asking for the option at each wait would be one more system call. Hence
-//! they are kept here, shared by the clones that `try_clone` makes. The kernel's option is set as well, so that std types
-//! and raw descriptors made from our sockets agree; and it is read back when a socket is made from one.
+//! In std timeouts are options of the open socket in the kernel, so clones share them. Calls of this
+//! crate never block in the kernel, so it keeps time itself. To read the option at each wait would
+//! cost a system call. Hence timeouts are kept here, shared by the clones that `try_clone` makes. The
+//! kernel's option is set as well, so that std types and raw descriptors made from these sockets
+//! agree. It is read back when a socket is made from such a value.
 //!
-//! Deadlines stand beside them: the kernel knows none, so they are kept here alone. Listeners and pipes have only those.
+//! Deadlines are kept here alone: the kernel has none. Listeners and pipes have only deadlines.
 
 #![forbid(unsafe_code)]
 
@@ -91,9 +92,10 @@ macro_rules! deadline_methods {
             ///
             /// It bounds a whole request, however many reads that takes.
             ///
-            /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout; where there is a timeout as well,
-            /// whichever comes first counts. What is there already is read at any time, and a read that waits already keeps
-            /// the deadline that it started with. std has no such thing: what leaves for std leaves it behind.
+            /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout. The
+            /// earlier of deadline and timeout counts. Data that is there is read at any time. A read
+            /// that waits already keeps the deadline that it started with. std has no deadlines, so
+            /// std types made from this value have none.
             pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
                 let $it = self;
                 $limit.set_deadline(deadline);
@@ -112,9 +114,10 @@ macro_rules! deadline_methods {
             ///
             /// It bounds a whole answer, however many writes that takes.
             ///
-            /// A write that would wait beyond it fails with `WouldBlock`, as with a timeout; where there is a timeout as
-            /// well, whichever comes first counts. What there is room for is written at any time, and a write that waits
-            /// already keeps the deadline that it started with. std has no such thing: what leaves for std leaves it behind.
+            /// A write that would wait beyond it fails with `WouldBlock`, as with a timeout. The
+            /// earlier of deadline and timeout counts. Data for which there is room is written at any
+            /// time. A write that waits already keeps the deadline that it started with. std has no
+            /// deadlines, so std types made from this value have none.
             pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
                 let $it = self;
                 $limit.set_deadline(deadline);

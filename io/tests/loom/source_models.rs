@@ -190,7 +190,7 @@ fn leaving_a_closed_reactor_leaves_no_reader_asleep() {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        _ = source.attach_from_afar(FD, None);
+        _ = source.attach_elsewhere(FD, None);
         poller.take();
         assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
         ends.join().unwrap();
@@ -208,7 +208,7 @@ fn a_registration_at_the_end_of_a_reactor_is_woken_or_sees_it() {
             let handle = Arc::clone(&handle);
             thread::spawn(move || handle.close())
         };
-        if let Ok(reliance) = source.attach_from_afar(FD, Some(&handle)) {
+        if let Ok(reliance) = source.attach_elsewhere(FD, Some(&handle)) {
             assert_eq!(source.sleep(Direction::Read, reliance, None), Waking::Notified);
         }
         ends.join().unwrap();

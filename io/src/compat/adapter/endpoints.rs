@@ -1,8 +1,8 @@
 //! The types of this crate that an `Async` polls, and the calls that poll them.
 //!
-//! The public traits say what a type can do. Behind them each type names what it is made of, and
-//! that has the calls: sockets of every family are one thing here, and so are pipes. No call waits:
-//! it says `WouldBlock`, and the source tells when it is worth another try.
+//! The public traits say what a type can do. A private trait names the inner value of each type,
+//! which implements the calls: once for all sockets, and once for all pipes. No call waits: it fails
+//! with `WouldBlock`, and an event of the source makes another try worthwhile.
 
 #![expect(private_bounds, reason = "the parts of the types are private")]
 
@@ -27,23 +27,23 @@ use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::registration::Registered;
 
-/// Is a type of this crate that an [`Async`](super::Async) polls.
+/// A type of this crate that an [`Async`](super::Async) polls.
 ///
 /// It is a [`Reader`], a [`Writer`], a [`Listener`] or a [`Datagram`] socket.
 pub trait Endpoint: Sealed {}
 
-/// Is an [`Endpoint`] that bytes are read from.
+/// An [`Endpoint`] that bytes are read from.
 ///
 /// These are [`TcpStream`], [`UnixStream`], [`PipeReader`], [`ChildStdout`], [`ChildStderr`] and
 /// [`DuplexStream`].
 pub trait Reader: Endpoint + Sealed<Inner: Reads> {}
 
-/// Is an [`Endpoint`] that bytes are written to.
+/// An [`Endpoint`] that bytes are written to.
 ///
 /// These are [`TcpStream`], [`UnixStream`], [`PipeWriter`], [`ChildStdin`] and [`DuplexStream`].
 pub trait Writer: Endpoint + Sealed<Inner: Writes> {}
 
-/// Is an [`Endpoint`] that accepts connections: [`TcpListener`] and [`UnixListener`].
+/// An [`Endpoint`] that accepts connections: [`TcpListener`] and [`UnixListener`].
 pub trait Listener:
     Endpoint + Accepts<Accepted = (<Self as Listener>::Stream, <Self as Listener>::Address)>
 {
@@ -53,7 +53,7 @@ pub trait Listener:
     type Address;
 }
 
-/// Is an [`Endpoint`] for messages: [`UdpSocket`] and [`UnixDatagram`].
+/// An [`Endpoint`] for messages: [`UdpSocket`] and [`UnixDatagram`].
 pub trait Datagram: Endpoint + Sealed<Inner = net::Socket<<Self as Datagram>::Family>> {
     /// The address of a sender or a receiver.
     type Address;
@@ -118,7 +118,7 @@ pub(super) trait Writes: Polls {
         self.try_write(bufs.iter().find(|buf| !buf.is_empty()).map_or(&[], |buf| &**buf))
     }
 
-    /// Ends this direction, where it can end before what it is a direction of is dropped.
+    /// Ends this direction, if it can end before the socket is dropped.
     fn end(&self) -> io::Result<()>;
 }
 
@@ -229,7 +229,7 @@ impl<L: AsFd> Polls for Acceptor<L> {
     }
 }
 
-/// What each type is made of, and what it can.
+/// Names the inner value of each type, and the traits that it implements.
 macro_rules! endpoints {
     ($($ours:ty: $inner:ty $(, $can:ident)*;)+) => {$(
         impl Endpoint for $ours {}

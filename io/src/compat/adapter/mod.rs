@@ -38,45 +38,44 @@ use self::watch::Watch;
 use crate::reactor::Handle;
 use crate::sys::Direction;
 
-/// A socket or a pipe of ours for crates that are written for `async`.
+/// A socket or a pipe of this crate for crates that are written for `async`.
 ///
-/// | what | has |
+/// | endpoint | methods and traits |
 /// | --- | --- |
-/// | what is [read](Reader): streams, the reading ends of pipes | `AsyncRead` of tokio and of futures-rs, `Read` of hyper, each with the feature of that name |
-/// | what is [written](Writer): streams, the writing ends of pipes | `AsyncWrite` and `Write` in the same way |
+/// | a [reader](Reader): streams, the reading ends of pipes | `AsyncRead` of tokio and of futures-rs, `Read` of hyper, each with the feature of that name |
+/// | a [writer](Writer): streams, the writing ends of pipes | `AsyncWrite` of tokio and of futures-rs, `Write` of hyper, each with the feature of that name |
 /// | a [listener](Listener) | [`accept`](Async::accept), and a poll of it |
 /// | a [datagram socket](Datagram) | [`recv`](Async::recv), [`recv_from`](Async::recv_from), [`send`](Async::send), [`send_to`](Async::send_to), and polls of them |
 ///
-/// A poll that would have to wait returns `Pending` and keeps the waker, one for each direction, so
-/// that one task may read while another one writes. The reactor calls it; no task sleeps in
-/// between, and nothing is allocated but at the first wait in a direction. The `async` functions
-/// borrow the `Async` and keep a waker for each call, so that any number may go on at once.
+/// A poll that would have to wait returns `Pending` and keeps the waker. There is one waker for each
+/// direction, so one task may read while another one writes. The reactor calls the waker; no task
+/// sleeps in between. Only the first wait in a direction allocates. The `async` functions borrow the
+/// `Async` and keep a waker for each call, so any number of calls may go on at once.
 ///
 /// # Where it may be polled
-/// Anywhere: in tasks of any worker, on plain threads, by executors of other crates. Some reactor
-/// has to hear of the socket, though. In a task it is that of the task's worker; elsewhere it is
-/// the one where the socket has waited before, or that of the worker on which the `Async` was made,
-/// or that of the listener that accepted it; a future polled elsewhere is not woken while that
-/// worker is in a task that computes. If there is none, or its runtime has ended, polls that would
-/// have to wait fail with [`Unsupported`](io::ErrorKind::Unsupported). A
+/// Anywhere: in tasks of any worker, on plain threads, by executors of other crates. But a reactor
+/// must know the socket. In a task it is the reactor of the task's worker. Elsewhere it is the
+/// reactor where the socket has waited before. A new socket there takes the reactor of the worker on
+/// which the `Async` was made, or of the listener that accepted it. That worker wakes the future only
+/// between its tasks, so a task that computes delays the wake. Without a live reactor, polls that
+/// would have to wait fail with [`Unsupported`](io::ErrorKind::Unsupported). A
 /// [`DuplexStream`](crate::io::DuplexStream) needs no reactor.
 ///
-/// The system tells no poller that a full `UnixStream` or `UnixDatagram` was shut down. So a poll
-/// that has to wait to write into one is woken four times a second, to look again.
+/// The system does not report that a full `UnixStream` or `UnixDatagram` was shut down. So a poll
+/// that has to wait to write there is woken four times a second, to look again.
 ///
 /// # Cancellation
-/// Dropping a future loses nothing: what has come is there for the next one. A poll is no
+/// Dropping a future loses nothing: data that has come stays for the next call. A poll is no
 /// cancellation point; the [`block_on`](fibra_runtime::block_on) around it is.
 ///
 /// # Differences from the socket
-/// Timeouts and `set_nonblocking` mean nothing here. The writing end of a pipe ends when the
-/// `Async` is dropped, not when it is shut down or closed as the traits have it. What std takes for
-/// a pipe though it is a plain file is read and written as by ordinary code: the task, or the
-/// thread, waits for the disk inside the poll.
+/// Timeouts and `set_nonblocking` mean nothing here. The writing end of a pipe ends when the `Async`
+/// is dropped, not when it is shut down or closed. A plain file in a pipe's type is read and written
+/// as by ordinary code: the task or the thread waits for the disk inside the poll.
 ///
 /// # Fairness
-/// A poll that has something to do while its task has used up its turn wakes itself and returns
-/// `Pending`, which lets others run before `block_on` polls again.
+/// A poll whose task has used up its budget wakes itself and returns `Pending`. Other tasks run
+/// before `block_on` polls again.
 ///
 /// # Examples
 /// ```
@@ -105,7 +104,7 @@ use crate::sys::Direction;
 pub struct Async<S> {
     /// Before the socket: they leave its lists before it closes.
     waits: Waits,
-    /// Of the worker that this was made on.
+    /// The reactor of the worker that this was made on.
     origin: Option<Arc<Handle>>,
     socket: S,
 }

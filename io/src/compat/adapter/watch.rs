@@ -1,7 +1,7 @@
 //! A future's wait for one direction of a descriptor, which keeps its waker.
 //!
-//! The reactor's edge takes the node out of the list, as it does a task's, and calls the waker: no
-//! task waits in between. The memory is had at the first wait, and used for all that follow.
+//! The reactor's edge takes the node out of the list, as it does a task's, and calls the waker. No
+//! task waits in between. The first wait allocates the node, and all later waits use it.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -30,7 +30,7 @@ pub(super) struct Watch {
 
 type Sleep = Polled<Waiter<Arc<Source>, Link>>;
 
-// SAFETY: all that it can do takes `&mut self`.
+// SAFETY: all methods take `&mut self`.
 unsafe impl Sync for Watch {}
 
 impl Watch {
@@ -38,8 +38,9 @@ impl Watch {
         Watch { direction, sleep: None, gave_way: false }
     }
 
-    /// Tries `call`, and if it would have to wait leaves the waker to be called when it is worth
-    /// another try. It is of the same thing each time.
+    /// Tries `call`. If it would block, an event calls the waker when another try is worthwhile.
+    ///
+    /// `what` is the same socket each time.
     pub(super) fn run<T>(
         &mut self,
         what: &impl Polls,
@@ -47,8 +48,7 @@ impl Watch {
         context: &mut Context<'_>,
         mut call: impl FnMut() -> io::Result<Attempt<T>>,
     ) -> Poll<io::Result<T>> {
-        // Gives way if the task that polls has used up its turn. Never twice in a row, since an
-        // executor of others does not know of turns.
+        // Never twice in a row, since a foreign executor does not renew the budget.
         self.gave_way = wait::charge_poll() && !self.gave_way;
         if self.gave_way {
             context.waker().wake_by_ref();
@@ -70,8 +70,7 @@ impl Watch {
         }
     }
 
-    /// Pending until that direction may be ready, from then on by an edge that calls the waker of
-    /// the last poll.
+    /// Waits until that direction may be ready; the edge calls the waker of the last poll.
     fn wait(&mut self, events: &EventSource<'_>, set_id: SetId, context: &mut Context<'_>) -> Poll<()> {
         let sleep = self.sleep.get_or_insert_with(|| {
             let (source, reliance) = (Arc::clone(events.source), Reliance::all(set_id));
@@ -88,12 +87,11 @@ impl Watch {
     }
 }
 
-/// Sees to it that a reactor hears of the descriptor, if it is one, and gives the set of reactors
-/// that it has then.
+/// Registers the descriptor, if there is one, and returns the reactors that know it.
 fn attach(events: &EventSource<'_>, origin: Option<&Arc<Handle>>) -> io::Result<Reliance> {
     let Some((registered, fd)) = events.registered else { return Ok(Reliance::all(SetId::NOWHERE)) };
     match registered.attach_here(fd.as_raw_fd())? {
         Some(reliance) => Ok(reliance),
-        None => registered.attach_from_afar(fd.as_raw_fd(), origin),
+        None => registered.attach_elsewhere(fd.as_raw_fd(), origin),
     }
 }

@@ -19,10 +19,9 @@ use crate::waiting::timeouts::refuse_zero;
 impl TcpStream {
     /// Opens a connection to the first of the addresses that answers.
     ///
-    /// A name is looked up on the blocking pool; a literal address is not. Several addresses are
-    /// raced as RFC 8305 ("Happy Eyeballs") has it: IPv6 and IPv4 take turns, and each attempt has
-    /// a head start of 250 milliseconds over the next, which begins at once if it fails. std tries
-    /// them one after the other.
+    /// A name is looked up on the blocking pool; a literal address is not. Several addresses race by
+    /// RFC 8305 ("Happy Eyeballs"): IPv6 and IPv4 alternate, and each attempt has a head start of 250
+    /// milliseconds. A failure lets the next attempt begin at once. std tries them in sequence.
     ///
     /// # Cancellation
     ///
@@ -51,7 +50,7 @@ impl TcpStream {
 
     /// Opens a connection to one address, by `deadline`.
     ///
-    /// A deadline that has passed leaves time for what needs no waiting.
+    /// After the deadline it still connects if that takes no wait.
     ///
     /// # Cancellation
     ///
@@ -71,7 +70,7 @@ pub(super) fn connect_any(mut addresses: impl Iterator<Item = SocketAddr>) -> io
     let Some(second) = addresses.next() else { return connect_to(first, None) };
     let all: Vec<SocketAddr> = [first, second].into_iter().chain(addresses).collect();
     match wait::unwinds_cancelled() {
-        // It waits for none.
+        // A literal address needs no lookup, so this does not wait.
         true => try_each(&all[..], |address| connect_to(address, None)),
         false => connect_first(all),
     }
@@ -82,7 +81,7 @@ pub(super) fn connect_to(address: SocketAddr, deadline: Option<Instant>) -> io::
     Connecting::start(address)?.by(deadline)
 }
 
-/// Connects a socket that others may have had to one address.
+/// Connects a socket, which other code may have had, to one address.
 pub(super) fn connect_with(
     socket: Socket,
     address: SocketAddr,
@@ -91,7 +90,7 @@ pub(super) fn connect_with(
     Connecting::start_with(socket, address, TcpStream::seen)?.by(deadline)
 }
 
-/// The end of a timeout that begins now; none if it is too long to have one.
+/// Returns the end of a timeout that begins now. `None`: it is beyond the clock.
 pub(super) fn end_of(timeout: Duration) -> io::Result<Option<Instant>> {
     refuse_zero(Some(timeout))?;
     Ok(time::deadline(timeout))

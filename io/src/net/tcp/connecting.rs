@@ -1,4 +1,4 @@
-//! One attempt to connect: ask without waiting, wait until the socket is writable, ask what came of it.
+//! One attempt to connect: start it, wait until the socket is writable, get the outcome.
 
 #![forbid(unsafe_code)]
 
@@ -13,8 +13,10 @@ use super::TcpStream;
 use crate::net::timed_out;
 use crate::sys::{self, Direction};
 
-/// A connection that was asked for. The descriptor is non-blocking for as long as that takes, since
-/// `connect(2)` has no flag for it; then it becomes what std would have made.
+/// An attempt under way.
+///
+/// The descriptor is non-blocking until it ends, since `connect(2)` has no flag for that. Then it is
+/// put into the mode that std uses.
 pub(super) struct Connecting {
     stream: TcpStream,
     /// True if the call succeeded at once: over TCP Fast Open the first write asks the peer.
@@ -22,7 +24,7 @@ pub(super) struct Connecting {
 }
 
 impl Connecting {
-    /// Asks.
+    /// Starts an attempt.
     pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
         let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
         Connecting::start_with(socket, address, TcpStream::fresh)
@@ -65,7 +67,7 @@ impl Connecting {
     }
 }
 
-/// What came of it, or `WouldBlock`. An event alone proves nothing; an error or a peer does.
+/// Returns the outcome, or `WouldBlock`. Only an error or a peer proves the end, not an event.
 fn look(socket: &net::TcpStream) -> io::Result<()> {
     if let Some(error) = socket.take_error()? {
         return Err(error);

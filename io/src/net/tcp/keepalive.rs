@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-/// Says how a silent TCP connection is probed.
+/// The probes of a silent TCP connection.
 ///
 /// A field that is `None` is left to the system.
 ///
@@ -26,11 +26,11 @@ use socket2::{SockRef, TcpKeepalive};
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Keepalive {
-    /// How long nothing has come before the first probe, in whole seconds.
+    /// The silence before the first probe, in whole seconds.
     pub idle: Option<Duration>,
-    /// How long between two probes, in whole seconds.
+    /// The time between two probes, in whole seconds.
     pub interval: Option<Duration>,
-    /// After how many probes without an answer the connection ends.
+    /// The number of unanswered probes that ends the connection.
     pub probes: Option<u32>,
 }
 

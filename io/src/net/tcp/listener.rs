@@ -23,11 +23,11 @@ use crate::net::options::{listener_methods, ttl_methods};
 /// # Differences from std
 ///
 /// * The backlog is 4096, not 128.
-/// * [`set_nonblocking`](TcpListener::set_nonblocking) is the wish of this value alone; a clone has
-///   its own, which it takes over when it is made. The descriptor itself is always non-blocking,
-///   because `accept(2)` has no flag for it; std types made from it are put into the mode that was
-///   wished for. A clone that std holds beside one of ours shares that mode, and an `accept` of
-///   ours sets it: it will see `WouldBlock`.
+/// * [`set_nonblocking`](TcpListener::set_nonblocking) sets the mode of this value alone. A clone
+///   starts with that mode and has its own from then on. The descriptor itself is always
+///   non-blocking, because `accept(2)` has no flag for it. A std type made from it gets the mode of
+///   this value. A std clone of the open file shares the descriptor's mode, so it sees `WouldBlock`
+///   after an `accept` here.
 /// * A listener made from std's type or from a descriptor waits, whatever mode that is in, and is
 ///   blocking when it becomes std's again. It may be non-blocking only because another listener of
 ///   this crate shares it, here or in another process. For a listener that is not to wait, call
@@ -36,7 +36,7 @@ use crate::net::options::{listener_methods, ttl_methods};
 /// * Deadlines are additions.
 /// * [`into_incoming`](TcpListener::into_incoming) is not stable in std yet.
 ///
-/// What is to be set before it is bound, `SO_REUSEPORT` for one, is set on a
+/// Options that must be set before the bind, such as `SO_REUSEPORT`, are set on a
 /// [`TcpSocket`](crate::net::TcpSocket).
 ///
 /// # Examples
@@ -83,7 +83,7 @@ listener_methods!(TcpListener, net::TcpListener, TcpStream, SocketAddr);
 ttl_methods!(TcpListener);
 
 impl TcpListener {
-    /// Takes one of its connections, which on most systems inherit its options.
+    /// Wraps an accepted connection, which on most systems inherits the listener's options.
     fn take(&self, stream: net::TcpStream) -> TcpStream {
         match self.0.is_seen() {
             true => TcpStream::seen(stream),

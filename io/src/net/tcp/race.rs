@@ -1,11 +1,11 @@
 //! Connects to the first of several addresses that answers: RFC 8305, "Happy Eyeballs".
 //!
-//! The families take turns, beginning with the one that the resolver put first. An attempt that has not been decided after
-//! [`HEAD_START`] goes on while the next begins; one that fails lets the next begin at once.
+//! IPv4 and IPv6 alternate, beginning with the resolver's first address. An attempt that is undecided
+//! after [`HEAD_START`] goes on while the next begins. A failure lets the next begin at once.
 //!
-//! A task waits for a single attempt by its reactor, which is the usual case, and for several by a `poll` on the blocking
-//! pool, in slices, so that it sees a cancel. A plain thread polls in place. When the race is over, won or lost or
-//! cancelled, the sockets of the losers are closed.
+//! A task waits for a single attempt, the usual case, by its reactor. It waits for several by a `poll`
+//! on the blocking pool, in slices, so that it sees a cancel. A plain thread polls in place. The end
+//! of the race closes the sockets of all other attempts, also if the task is cancelled.
 
 #![forbid(unsafe_code)]
 
@@ -32,7 +32,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Connects to the first of the addresses that answers.
 pub(super) fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream> {
-    let mut addresses = in_turns(addresses);
+    let mut addresses = alternate(addresses);
     let mut undecided = VecDeque::new();
     let mut failure = no_address();
     loop {
@@ -54,7 +54,7 @@ pub(super) fn connect_first(addresses: Vec<SocketAddr>) -> io::Result<TcpStream>
     }
 }
 
-/// Waits until one of the attempts is decided, and returns its outcome. Returns `None` if the time has passed.
+/// Waits until an attempt is decided. Returns `None` if the time has passed.
 fn first_of(
     undecided: &mut VecDeque<Connecting>,
     timeout: Option<Duration>,
@@ -85,7 +85,7 @@ fn first_of(
     }
 }
 
-/// Waits until one of the sockets is writable: true; or for `timeout`, or a while.
+/// Waits until one of the sockets is writable. May return false before `timeout`.
 fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<bool> {
     if !wait::in_task() {
         wait::cancellation_point();
@@ -97,17 +97,17 @@ fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<boo
     unblock(|| sys::wait_any(fds, Direction::Write, Some(slice)))
 }
 
-/// The addresses in such an order that the families take turns as long as both last.
-fn in_turns(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
+/// Orders the addresses so that IPv4 and IPv6 alternate as long as both last.
+fn alternate(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
-    let (ours, others): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|it| it.is_ipv6() == first_is_v6);
-    let (mut ours, mut others) = (ours.into_iter(), others.into_iter());
-    let mut turn = false;
+    let (even, odd): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|it| it.is_ipv6() == first_is_v6);
+    let (mut even, mut odd) = (even.into_iter(), odd.into_iter());
+    let mut is_even = false;
     std::iter::from_fn(move || {
-        turn = !turn;
-        match turn {
-            true => ours.next().or_else(|| others.next()),
-            false => others.next().or_else(|| ours.next()),
+        is_even = !is_even;
+        match is_even {
+            true => even.next().or_else(|| odd.next()),
+            false => odd.next().or_else(|| even.next()),
         }
     })
 }

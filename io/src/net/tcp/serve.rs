@@ -19,14 +19,14 @@ impl TcpListener {
     /// The listeners share the port by `SO_REUSEPORT`. `serve` runs once on every worker, in a task
     /// that stays there.
     ///
-    /// The system divides the connections between the listeners by their addresses, so an accept
-    /// wakes one worker and not all of them; but it does not know which worker is busy, and a
-    /// connection waits for its worker. With few connections, or such as differ much in what they
-    /// cost, one listener and many workers do better. A connection stays on the worker that
-    /// accepted it if it is served by [`spawn_local`](fibra_runtime::spawn_local).
+    /// The system divides the connections between the listeners by their addresses, so a connection
+    /// wakes one worker and not all of them. But the system does not know which worker is busy, and
+    /// a connection waits for its worker. One listener and many workers do better with few
+    /// connections, or with connections of very different cost. A connection stays on the worker
+    /// that accepted it if [`spawn_local`](fibra_runtime::spawn_local) serves it.
     ///
-    /// The address is given once all listeners are there. The tasks end when `serve` returns, or
-    /// are cancelled with the runtime.
+    /// Returns the address once all listeners are bound. The tasks end when `serve` returns, or are
+    /// cancelled with the runtime.
     ///
     /// # Cancellation
     ///
@@ -88,7 +88,7 @@ impl TcpListener {
     }
 }
 
-/// So many listeners on one port; at least one.
+/// Binds `count` listeners to one port, at least one.
 fn bind_shared(address: SocketAddr, count: usize) -> io::Result<Vec<TcpListener>> {
     let first = listen_at(address, true)?;
     // If the port was left to the system, the others take its choice.

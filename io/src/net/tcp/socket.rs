@@ -18,7 +18,7 @@ use crate::net::resolve::try_each;
 use crate::sys;
 use crate::waiting::convert::forward;
 
-/// Is a TCP socket that takes options before it listens or connects.
+/// A TCP socket that takes options before it listens or connects.
 ///
 /// Options that are not here can be set on its descriptor, by socket2 for one. On Linux the
 /// connections that a listener accepts inherit its options.
@@ -218,8 +218,9 @@ impl TcpSocket {
     }
 
     forward! { self => self.0;
-        /// Sets `SO_REUSEADDR`: bind although connections of a former listener linger on that port.
-        /// [`TcpListener::bind`] does it.
+        /// Sets `SO_REUSEADDR`: bind although old connections linger on that port.
+        ///
+        /// [`TcpListener::bind`] sets it.
         ///
         /// # Errors
         ///
@@ -233,8 +234,9 @@ impl TcpSocket {
         /// What `getsockopt(2)` says.
         fn reuse_address() -> io::Result<bool>;
 
-        /// Sets `SO_REUSEPORT`: several listeners may have one port if each of them asks for it,
-        /// and the system divides the connections between them. See
+        /// Sets `SO_REUSEPORT`: listeners that all set it may share a port.
+        ///
+        /// The system divides the connections between them. See
         /// [`TcpListener::serve_on_each_worker`].
         ///
         /// # Errors
@@ -423,8 +425,8 @@ impl From<OwnedFd> for TcpSocket {
 }
 
 impl From<TcpSocket> for OwnedFd {
-    /// The descriptor keeps the mode that it has: non-blocking for those of [`v4`](TcpSocket::v4)
-    /// and [`v6`](TcpSocket::v6).
+    /// Returns the descriptor in its mode: non-blocking from [`v4`](TcpSocket::v4) and
+    /// [`v6`](TcpSocket::v6).
     fn from(socket: TcpSocket) -> OwnedFd {
         socket.0.into()
     }
@@ -459,9 +461,10 @@ impl TcpListener {
     }
 }
 
-/// Connections that the kernel keeps for a listener before someone accepts them. std asks for 128,
-/// which one turn of a busy worker can fill, and an overflow costs a client a second. Linux cuts
-/// this to `net.core.somaxconn`, whose default is the same number.
+/// Connections that the kernel queues for a listener.
+///
+/// std asks for 128, which fill while a busy worker runs one task; an overflow costs a client a
+/// second. Linux cuts this to `net.core.somaxconn`, whose default is 4096.
 const BACKLOG: i32 = 4096;
 
 /// Opens a listener of one address, whose descriptor was never exposed.

@@ -9,7 +9,7 @@ use crate::net::options::{handle_methods, tcp_methods, ttl_methods};
 use crate::net::socket::Socket;
 use crate::waiting::convert::{reads, writes};
 
-/// Is one end of a TCP connection: [`std::net::TcpStream`], for tasks.
+/// One end of a TCP connection: [`std::net::TcpStream`], for tasks.
 ///
 /// Reading and writing put the task to sleep, never the thread; in a plain thread they block it. Dropping the stream closes
 /// it. Reading and writing are independent, and any number of tasks may do either at once through `&TcpStream`.
@@ -21,10 +21,10 @@ use crate::waiting::convert::{reads, writes};
 ///
 /// # Differences from std
 ///
-/// * [`set_nonblocking`](TcpStream::set_nonblocking) is the wish of this value alone; a clone has its own, which it
-///   takes over when it is made.
-/// * Timeouts are shared by clones, as in std, if [`try_clone`](TcpStream::try_clone) made them; a clone made by other
-///   means has the ones it was made with.
+/// * [`set_nonblocking`](TcpStream::set_nonblocking) sets the mode of this value alone. A clone starts
+///   with that mode and has its own from then on.
+/// * Clones that [`try_clone`](TcpStream::try_clone) makes share timeouts, as in std. A clone made by
+///   other means keeps those that it was made with.
 /// * [`set_linger`](TcpStream::set_linger) and [`linger`](TcpStream::linger) are not stable in std yet. Deadlines, the sizes
 ///   of the buffers and keep-alive are additions.
 ///
@@ -104,7 +104,7 @@ impl TcpStream {
         TcpStream(Socket::fresh(inner))
     }
 
-    /// Takes one whose descriptor, or whose listener's, others may have had, with the timeouts that it has.
+    /// Takes a stream with its timeouts, whose descriptor or listener other code may have had.
     pub(super) fn seen(inner: net::TcpStream) -> TcpStream {
         TcpStream(Socket::seen(inner))
     }

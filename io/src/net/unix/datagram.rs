@@ -23,7 +23,7 @@ use crate::sys;
 use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
 
-/// Is a socket for messages within this machine.
+/// A socket for messages within this machine.
 ///
 /// It is [`std::os::unix::net::UnixDatagram`], for tasks.
 ///

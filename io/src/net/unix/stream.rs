@@ -16,7 +16,7 @@ use crate::sys::{peer_cred, recv_fds, send_fds};
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{reads, writes};
 
-/// Is one end of a connection within this machine.
+/// One end of a connection within this machine.
 ///
 /// It is [`std::os::unix::net::UnixStream`], for tasks.
 ///
