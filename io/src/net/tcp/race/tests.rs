@@ -4,11 +4,11 @@
 
 use std::net::SocketAddr;
 
-use super::in_turns;
+use super::alternate;
 
 fn order(addresses: &[&str]) -> Vec<String> {
     let addresses = addresses.iter().map(|address| address.parse::<SocketAddr>().unwrap()).collect();
-    in_turns(addresses).map(|address| address.port().to_string()).collect()
+    alternate(addresses).map(|address| address.port().to_string()).collect()
 }
 
 #[test]
