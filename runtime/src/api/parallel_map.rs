@@ -10,7 +10,7 @@ use crate::api::for_each::parallel_for_each;
 /// order of the items.
 ///
 /// It pulls all items first. For the calls it does as
-/// [`parallel_for_each`](crate::api::for_each::parallel_for_each): while a call waits, another task
+/// [`parallel_for_each`]: while a call waits, another task
 /// goes on with the items.
 ///
 /// # Cancellation
