@@ -11,5 +11,5 @@ run -p fibra-sync --test waits -- abort::
 run -p fibra-io --test tasks -- abort::
 # Skipped: tests that catch panics or observe unwinding.
 run -p fibra-runtime --test runtimes --test tasks --test waits -- blocking:: join:: park:: tasks:: \
-    --skip structured_join:: --skip panic --skip error --skip outside --skip cancelled --skip withdrawn
+    --skip structured_join:: --skip panic --skip error --skip outside --skip cancelled --skip withdrawn --skip in_the_users_source
 run -p fibra-runtime --test tasks -- turn_once wait_overlap loops_nest

@@ -344,7 +344,7 @@ fn each_kind_of_spawn_knows_its_place_in_the_users_source() {
             assert!(at_here(scope.spawn(|| ()).task()) && at_here(scope.spawn_local(|| ()).task()));
         });
         let own = || at_here(&task::current());
-        assert!(matches!(fibra::race(own, || fibra::sleep(LONG)), fibra::structured::Either::Left(true)));
+        assert!(matches!(fibra::race(own, task::park), fibra::structured::Either::Left(true)));
         let forked = fibra::join(fibra::yield_now, || task::current().spawned_at()).1;
         assert!(forked.is_none_or(|place| place.file() == file!()), "a part of an operation has none");
     });
