@@ -23,7 +23,7 @@ use crate::base::skips::Skips;
 pub(super) const LONGEST: Duration = Duration::from_micros(30);
 
 /// Size limit of a batch of events that speaks for polls.
-const FEW: u64 = 2;
+const FEW: usize = 2;
 
 /// Limit of the polls in a row that find events.
 const STREAK: u32 = 16;
@@ -55,13 +55,13 @@ impl Polling {
     }
 
     /// Notes whether a poll found work other than timers, and how many events it found.
-    pub(super) fn end(&self, found: bool, events: u64) {
+    pub(super) fn end(&self, found: bool, events: usize) {
         self.streak.set(if events > 0 { self.streak.get() + 1 } else { 0 });
         self.skips.note(found && events <= FEW);
     }
 
     /// Notes how many events the driver found other than by a poll.
-    pub(super) fn note_batch(&self, events: u64) {
+    pub(super) fn note_batch(&self, events: usize) {
         if events > FEW {
             self.skips.note(false);
         }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     /// Counts the polls in so many idle times. Each poll finds so many events, and each sleep, too.
-    fn polls(polling: &Polling, idle_times: usize, polled: Option<u64>, slept: u64) -> usize {
+    fn polls(polling: &Polling, idle_times: usize, polled: Option<usize>, slept: usize) -> usize {
         let polls = (0..idle_times).filter(|_| {
             let polls = polling.begin();
             match polls {

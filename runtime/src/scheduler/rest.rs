@@ -112,14 +112,13 @@ impl Worker {
         if !self.polling.begin() {
             return false;
         }
-        let found = || (self.block.counters.timers.get(), self.block.counters.events.get());
-        let ((timers, events), mut begin) = (found(), None);
+        let fired = || self.block.counters.timers.get();
+        let (fired_before, mut begin) = (fired(), None);
         loop {
-            self.poll_driver(Some(Duration::ZERO));
+            let events = self.poll_driver(Some(Duration::ZERO));
             let now = self.expire_due();
             if self.has_work() || self.take_shared() {
-                let found = found();
-                self.polling.end(found.0 == timers, found.1 - events);
+                self.polling.end(fired() == fired_before, events);
                 return true;
             }
             let now = now.unwrap_or_else(clock::now);
@@ -145,9 +144,8 @@ impl Worker {
         let came = if self.block.begin_park() {
             let came = self.sees_work(sight);
             self.block.counters.parks.add(u64::from(!came));
-            let before = self.block.counters.events.get();
-            self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
-            self.polling.note_batch(self.block.counters.events.get() - before);
+            let events = self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
+            self.polling.note_batch(events);
             came
         } else {
             true

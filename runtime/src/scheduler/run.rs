@@ -227,15 +227,17 @@ impl Worker {
         came
     }
 
-    /// Waits in the driver, and makes ready the tasks it found.
-    pub(crate) fn poll_driver(&self, timeout: Option<Duration>) {
+    /// Waits in the driver, makes ready the tasks it found, and returns how many events it had.
+    pub(crate) fn poll_driver(&self, timeout: Option<Duration>) -> usize {
         let mut ready = self.ready.borrow_mut();
         if let Err(error) = self.driver.borrow_mut().park(timeout, &mut ready) {
             panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
         }
         self.block.counters.polls.add(1);
-        self.block.counters.events.add(ready.len() as u64);
+        let events = ready.len();
+        self.block.counters.events.add(events as u64);
         self.wake_batch(ready.drain());
+        events
     }
 
     fn execute(&self, task: TaskRef) {
