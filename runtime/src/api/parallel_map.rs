@@ -9,9 +9,8 @@ use crate::api::for_each::parallel_for_each;
 /// Calls `f` with each item of `items`, on all workers that are idle, and returns the values in the
 /// order of the items.
 ///
-/// It pulls all items first. For the calls it does as
-/// [`parallel_for_each`]: while a call waits, another task
-/// goes on with the items.
+/// It pulls all items first. The calls run as those of [`parallel_for_each`]: while a call waits,
+/// another task goes on with the items.
 ///
 /// # Cancellation
 /// A cancellation point. The values so far are dropped then.

@@ -228,6 +228,16 @@ pub struct ReportEnd<'a> {
     index: usize,
 }
 
+impl ReportEnd<'_> {
+    /// Returns `f` with the report after it.
+    fn after<T>(self, f: impl FnOnce() -> T) -> impl FnOnce() -> T {
+        move || {
+            let _report = self;
+            f()
+        }
+    }
+}
+
 impl Drop for ReportEnd<'_> {
     fn drop(&mut self) {
         self.first_end.report(self.index);
@@ -320,10 +330,7 @@ impl<F: FnOnce() -> T + Send, T: Send> Place<F, T> for AnyWorker {
         F: 'scope,
         T: 'scope,
     {
-        scope.spawn_as(builder, move || {
-            let _report = report;
-            f()
-        })
+        scope.spawn_as(builder, report.after(f))
     }
 }
 
@@ -339,10 +346,7 @@ impl<F: FnOnce() -> T, T> Place<F, T> for ThisWorker {
         F: 'scope,
         T: 'scope,
     {
-        scope.spawn_local_as(builder, move || {
-            let _report = report;
-            f()
-        })
+        scope.spawn_local_as(builder, report.after(f))
     }
 }
 

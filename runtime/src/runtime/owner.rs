@@ -25,7 +25,8 @@ use crate::tasks::task::Task;
 /// and they stay.
 ///
 /// Dropping a runtime ends it as [`shutdown`](Runtime::shutdown) does. After five seconds it names
-/// the remaining tasks on standard error; [`end_within`](crate::Builder::end_within) limits the wait. On a thread of the runtime, in a task or in a closure of
+/// the remaining tasks on standard error; [`end_within`](crate::Builder::end_within) limits the wait.
+/// On a thread of the runtime, in a task or in a closure of
 /// its blocking pool, the drop begins the end and returns at once.
 ///
 /// # Examples

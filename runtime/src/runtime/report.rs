@@ -38,14 +38,13 @@ pub(super) fn in_one_line(shared: &Shared) -> String {
     let tasks = tasks(shared);
     let names: Vec<String> = tasks.iter().take(20).map(ToString::to_string).collect();
     let more = if tasks.len() > names.len() { ", …" } else { "" };
-    format!("{}: {}{more}", count(shared, &tasks), names.join(", "))
+    format!("{}: {}{more}", count(shared, tasks.len()), names.join(", "))
 }
 
 /// Lists all tasks that are left, each on a line with what it waits for.
 pub(super) fn in_full(shared: &Shared) -> String {
     let (started, on_pool) = (shared.tasks(), Pool::of(shared).running());
-    let all = tasks(shared);
-    let mut text = count(shared, &all);
+    let mut text = count(shared, started.len() + on_pool.len());
     for task in &started {
         let state = match waits_for(shared, task) {
             Some(found) => format!("waits for {}", describe(&found, &started)),
@@ -60,9 +59,10 @@ pub(super) fn in_full(shared: &Shared) -> String {
     text
 }
 
-fn count(shared: &Shared, tasks: &[Task]) -> String {
-    let alive = shared.alive().max(tasks.len() as u64);
-    format!("{alive} task(s), {} of them not started", unstarted(shared, tasks.len()))
+/// Counts the tasks that are left; `started` is the number of those that have started.
+fn count(shared: &Shared, started: usize) -> String {
+    let alive = shared.alive().max(started as u64);
+    format!("{alive} task(s), {} of them not started", unstarted(shared, started))
 }
 
 fn describe(found: &WaitsFor, tasks: &[Task]) -> String {
