@@ -22,6 +22,7 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
+use fibra_runtime::clock;
 use fibra_runtime::time;
 
 use crate::budget;
@@ -189,11 +190,15 @@ impl AutoResetEvent {
     #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        // A spin before the waiter is in the queue: a set then writes the event alone.
-        if self.take_set() || wait::back_off_until(Looks::Often, || self.take_set()) {
+        if self.take_set() {
             return true;
         }
-        let until = Until::unwind(deadline()).described(&AUTO_RESET);
+        let deadline = deadline();
+        // A spin before the waiter is in the queue: a set then writes the event alone.
+        if !clock::has_passed(deadline) && wait::back_off_until(Looks::Often, || self.take_set()) {
+            return true;
+        }
+        let until = Until::unwind(deadline).described(&AUTO_RESET);
         let (outcome, _) = self.queue.wait(
             0,
             0,

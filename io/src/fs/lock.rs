@@ -19,7 +19,7 @@ pub(super) fn lock_by(
     lock: fn(&File) -> io::Result<()>,
     try_lock: fn(&File) -> Result<(), TryLockError>,
 ) -> io::Result<()> {
-    if !wait::in_task() && wait::thread_deadline().is_none() {
+    if !wait::may_end_early() {
         return lock(file);
     }
     let look = || match try_lock(file) {

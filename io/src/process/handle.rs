@@ -61,9 +61,7 @@ impl ChildHandle {
             (child, Some(pidfd)) => pidfd.run_until(Direction::Read, deadline, || {
                 child.try_wait()?.ok_or_else(|| io::ErrorKind::WouldBlock.into())
             }),
-            (child, None) if !wait::in_task() && wait::thread_deadline().is_none() && deadline.is_none() => {
-                child.wait().map(Some)
-            }
+            (child, None) if !wait::may_end_early() && deadline.is_none() => child.wait().map(Some),
             (child, None) => look_until(deadline, || child.try_wait()),
         }
     }

@@ -213,7 +213,7 @@ impl<S: AsFd> Descriptor<S> {
                 self.heard(direction);
                 return Ok(true);
             }
-            if deadline.is_some_and(|deadline| deadline <= clock::now()) {
+            if clock::has_passed(deadline) {
                 return Ok(false);
             }
         }

@@ -14,6 +14,12 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
+/// Returns true once there is a deadline, and it has come.
+#[inline]
+pub fn has_passed(deadline: Option<Instant>) -> bool {
+    deadline.is_some_and(|deadline| deadline <= now())
+}
+
 /// Returns the time of the machine, for measurements of what the machine does.
 ///
 /// It is never virtual.

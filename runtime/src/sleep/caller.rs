@@ -160,8 +160,13 @@ pub fn begin_thread_wait(what: &str) -> Option<Instant> {
     thread_deadline()
 }
 
-/// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
-pub fn thread_deadline() -> Option<Instant> {
+/// Returns true where a cancel or a timeout may end a wait: in a task, and inside a timeout of a plain
+/// thread. Elsewhere a call may block its thread for ever.
+pub fn may_end_early() -> bool {
+    in_task() || thread_deadline().is_some()
+}
+
+fn thread_deadline() -> Option<Instant> {
     match in_task() {
         true => None,
         false => thread_deadlines::earliest().filter(|_| !thread::panicking()),

@@ -207,9 +207,7 @@ fn sleep_in(
             Waking::Notified
         }
         // Not left to the timer: a notification that comes soon would be first again and again, and the scope never end.
-        Asleep::Stay if enclosing.is_some_and(|deadline| deadline <= clock::now()) => {
-            stay(task, Waking::Cancelled)
-        }
+        Asleep::Stay if clock::has_passed(enclosing) => stay(task, Waking::Cancelled),
         Asleep::Stay => {
             leave_stack(task, earlier(own, enclosing));
             match word.why().notified {

@@ -107,8 +107,7 @@ impl<T> Shared<T> {
     fn back_off_slow(&self, deadline: Option<Instant>, done: fn(&State<T>, &Waiting<'_, T>) -> bool) -> bool {
         // Relaxed: a hint. The next wait needs a new one.
         self.contended.store(false, Ordering::Relaxed);
-        deadline.is_none_or(|deadline| clock::now() < deadline)
-            && wait::back_off_until(Looks::Seldom, || self.look(done))
+        !clock::has_passed(deadline) && wait::back_off_until(Looks::Seldom, || self.look(done))
     }
 
     /// Sends without waiting.

@@ -51,7 +51,7 @@ impl RawMutex {
     pub(crate) fn compete(&self, waiter: Waiter, arrival: Arrival, deadline: Option<Instant>) -> bool {
         let (mut waiter, mut arrival) = (waiter, arrival);
         let (me, word) = (waiter.owner(), self.core.word());
-        let in_time = || deadline.is_none_or(|deadline| clock::now() < deadline);
+        let in_time = || !clock::has_passed(deadline);
         loop {
             let take = || word.take(me, arrival) == Attempt::Taken;
             if take() {

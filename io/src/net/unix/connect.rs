@@ -39,7 +39,7 @@ pub(super) fn connect(address: &SocketAddr, deadline: Option<Instant>) -> io::Re
 
 #[cold]
 fn wait_for_room(socket: &Socket, address: &SockAddr, deadline: Option<Instant>) -> io::Result<()> {
-    let slice = (wait::in_task() || wait::thread_deadline().is_some()).then_some(SLICE);
+    let slice = wait::may_end_early().then_some(SLICE);
     loop {
         wait::cancellation_point();
         op::check_may_wait()?;
