@@ -29,6 +29,15 @@ pub(crate) fn missed() -> bool {
     false
 }
 
+/// Counts a look at a value that is not there yet.
+#[inline]
+pub(crate) fn found<T>(value: Option<T>) -> Option<T> {
+    if value.is_none() {
+        missed();
+    }
+    value
+}
+
 /// Counts an operation that may take `timeout`. The result tells its deadline.
 ///
 /// A caller that yields does so within its time. No other caller reads a clock before it waits.

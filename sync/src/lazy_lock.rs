@@ -114,11 +114,7 @@ impl<T, F> LazyLock<T, F> {
     /// Returns the value if it has been made. Does not wait.
     #[inline]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
-        let value = this.value.get();
-        if value.is_none() {
-            budget::missed();
-        }
-        value
+        budget::found(this.value.get())
     }
 
     /// Waits until another caller has made the value, at most for `timeout`.

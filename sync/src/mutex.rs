@@ -5,7 +5,7 @@
 //! | `mutex/state.rs` | the word: owner and flags; pure, modelled |
 //! | `mutex/core.rs` | the word and the wait queue; modelled |
 //! | `mutex/raw.rs` | how callers wait, and the hand-off policy |
-//! | `mutex/fair.rs` | the same with the policy of a fair unlock |
+//! | `mutex/fair.rs` | the raw lock whose every unlock is fair |
 
 pub(crate) mod core;
 mod fair;

@@ -57,11 +57,7 @@ impl<T> OnceCell<T> {
     /// Returns the value if the cell is full. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
-        let value = self.value.get();
-        if value.is_none() {
-            budget::missed();
-        }
-        value
+        budget::found(self.value.get())
     }
 
     /// Returns the value for changes, if the cell is full.
