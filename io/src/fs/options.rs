@@ -214,7 +214,7 @@ impl OpenOptions {
     }
 }
 
-/// What an open has met that waits for nobody.
+/// The result of an open that does not wait.
 #[derive(Debug)]
 enum Opened {
     File(fs::File),

@@ -17,7 +17,7 @@ const CAPACITY: usize = 8 << 10;
 ///
 /// A cancellation point wherever the inner reader waits. An operation that a `timeout`, a cancel or an
 /// error ends has taken nothing: its target is as it was, and all bytes are in the buffer. To resume, make
-/// the same call again on the same `BufReader`. It goes on with what has come so far.
+/// the same call again on the same `BufReader`. It goes on with the bytes in the buffer.
 ///
 /// | operation | keeps until it is complete |
 /// | --- | --- |

@@ -1,4 +1,4 @@
-//! Descriptors that are sent along with bytes, and who the peer is.
+//! Descriptors that are sent along with bytes, and the credentials of the peer.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -113,7 +113,7 @@ thread_local! {
     static SERVES: Cell<Option<&'static str>> = const { Cell::new(None) };
 }
 
-/// Makes waits on the calling plain thread panic from now on, since it serves all tasks of `whom`.
+/// Makes waits on the calling plain thread panic from now on: it runs all tasks of the runtime `whom`.
 ///
 /// Locks still wait, since their holders let go of them soon. The first contended one of the process
 /// is reported on standard error.

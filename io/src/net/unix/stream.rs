@@ -81,7 +81,7 @@ use crate::waiting::convert::{reads, writes};
 /// ```
 pub struct UnixStream(pub(crate) Socket<net::UnixStream>);
 
-/// Tells who the peer of a [`UnixStream`] is: [`UnixStream::peer_cred`].
+/// The user, group and process of a peer: see [`UnixStream::peer_cred`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UCred {
     /// The effective user.
@@ -261,7 +261,7 @@ impl UnixStream {
         self.0.receive(|| recv_fds(self.as_fd(), buf, fds).map(Attempt::Done))
     }
 
-    /// Returns who the peer was when it connected, listened or made the pair.
+    /// Returns the credentials of the peer at the time when it connected, listened or made the pair.
     ///
     /// # Errors
     ///
