@@ -104,7 +104,7 @@ mod tests {
     fn a_change_is_learned_both_ways() {
         let polling = Polling::new(true);
         polls(&polling, 100_000, None, 1);
-        assert!(polls(&polling, 1000, Some(1), 1) > 650);
+        assert!(polls(&polling, 1000, Some(1), 1) > 700);
         assert!(polls(&polling, 1000, None, 1) < 20);
     }
 
