@@ -15,7 +15,7 @@
 mod biased;
 #[path = "../src/scheduler/cancelled.rs"]
 mod cancelled;
-#[path = "../src/base/clock.rs"]
+#[path = "loom/clock.rs"]
 mod clock;
 #[path = "loom/context.rs"]
 mod context;
@@ -51,6 +51,7 @@ mod stack {
     pub(crate) mod fresh;
     pub(crate) mod guard;
     pub(crate) mod handle;
+    pub(crate) mod line;
     pub(crate) mod pool;
     pub(crate) mod region;
     pub(crate) mod size;

@@ -4,7 +4,6 @@
 //! the task, which then suspends to the worker. So the task as a whole sleeps, and its state stays.
 
 use std::io;
-use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::thread;
@@ -98,9 +97,6 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
 /// Takes a stack. Where the caller may wait, it waits for a free stack, as a starting task does.
 fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
     let begin = clock::now();
-    // A caller that must not wait asks twice: at the first time a worker may have to let another
-    // worker go first.
-    let mut at_once = header.is_forbidden();
     loop {
         let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);
         match current::with_worker(take).expect("a task has a worker") {
@@ -108,9 +104,6 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
                     && clock::now().saturating_duration_since(begin) < patience => {}
-            (Err(error), _) if error.kind() == io::ErrorKind::OutOfMemory && mem::take(&mut at_once) => {
-                continue;
-            }
             (taken, _) => return taken,
         }
         sleep::sleep_shielded(FEED);

@@ -170,6 +170,7 @@ impl Worker {
     fn sees_work(&self, sight: Sight) -> bool {
         self.has_work()
             || (!self.shared.injector.is_empty() && !self.is_starving())
+            || (self.is_starving() && self.stacks.borrow().has_turn())
             || (sight == Sight::Nothing && self.sees_startable())
             || self.must_heed()
     }

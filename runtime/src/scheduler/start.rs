@@ -123,7 +123,7 @@ impl Worker {
     ///
     /// If there is none, it asks the other workers: later tries may find one.
     pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
-        self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.unpark_others())
+        self.stacks.borrow_mut().take_before_others(size).inspect_err(|_| self.unpark_others())
     }
 
     /// Gives a stack back, and wakes the other workers if one of them waits for stacks.
@@ -272,15 +272,15 @@ impl Worker {
     }
 
     /// Wakes sleeping workers to look for stacks that they do not use, or for a stack that came
-    /// back for them. The next worker comes first, so that all have their turn.
+    /// back for them.
     pub(crate) fn unpark_others(&self) {
         self.peers().for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first starved task: when a stack came back here or was left by another
-    /// worker, and now and then.
+    /// Tries again for the first starved task: when a stack came back here or it is this worker's turn to take one, and
+    /// now and then.
     pub(crate) fn feed_starved(&self) {
-        let may_find_one = self.came_back.replace(false) || self.stacks.borrow().may_find_one();
+        let may_find_one = self.came_back.replace(false) || self.stacks.borrow().has_turn();
         if may_find_one || clock::now() >= self.next_feed.get() {
             self.feed_first();
         }
@@ -315,11 +315,14 @@ impl Worker {
         }
     }
 
-    /// Takes the first starved task out.
+    /// Takes the first starved task out. The next one waits behind those of other workers.
     fn unstarve(&self) {
         let mut starved = self.starved.borrow_mut();
         starved.pop_front();
         self.starving.set(!starved.is_empty());
+        if self.stacks.borrow().leave_line() {
+            self.unpark_others();
+        }
     }
 
     /// Returns true if no stack came free for too long.

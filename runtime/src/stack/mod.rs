@@ -5,6 +5,7 @@ pub(crate) mod exchange;
 pub(crate) mod fresh;
 pub(crate) mod guard;
 pub(crate) mod handle;
+pub(crate) mod line;
 pub(crate) mod overflow;
 pub(crate) mod overflow_line;
 pub(crate) mod pool;

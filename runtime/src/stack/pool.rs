@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::io;
-use std::mem;
 use std::sync::Arc;
 
 use crate::base::clock;
@@ -24,16 +23,12 @@ pub(crate) struct Pool {
     others: Vec<Cache>,
     stacks: Arc<Stacks>,
     number: usize,
-    /// The next take fails: this pool has just given its stacks to a pool that waits.
-    stands_back: bool,
-    /// The count of answers before the last take that failed.
-    failed_at: usize,
 }
 
 impl Pool {
     pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
         let (number, usual) = (stacks.number(), Cache::new(usual));
-        Self { usual, others: Vec::new(), stacks, number, stands_back: false, failed_at: 0 }
+        Self { usual, others: Vec::new(), stacks, number }
     }
 
     /// Takes a stack of the usual size, the warmest first.
@@ -64,19 +59,46 @@ impl Pool {
         }
     }
 
-    /// Takes a stack that is not warm here. If there is none, asks the other pools for theirs.
+    /// Takes a stack of at least `bytes` at once, also where other pools wait.
+    ///
+    /// For a task that has a stack already, which comes back only once that task goes on.
+    ///
+    /// # Errors
+    ///
+    /// As for [`take_sized`](Self::take_sized).
+    pub(crate) fn take_before_others(&mut self, bytes: usize) -> io::Result<Stack> {
+        let size = size::class_of(bytes, sys::page_size())?;
+        match self.cache(size).0.pop() {
+            Some(stack) => Ok(stack),
+            None => self.take_elsewhere(size).inspect_err(|_| self.enter_line()),
+        }
+    }
+
+    /// Takes a stack that is not warm here, in turn. If there is none, asks the other pools for theirs.
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
-        let answers = self.stacks.answers();
-        let taken = match mem::take(&mut self.stands_back) {
-            true => Err(self.stacks.limit_reached()),
-            false => self.take_elsewhere(size),
+        let taken = match self.stacks.line().admits(self.number, self.stacks.has_free()) {
+            true => self.take_elsewhere(size),
+            false => Err(self.stacks.limit_reached()),
         };
-        taken.inspect_err(|_| {
-            self.failed_at = answers;
-            self.stacks.ask(self.number);
-        })
+        taken.inspect_err(|_| self.enter_line())
+    }
+
+    fn enter_line(&self) {
+        self.stacks.line().enter(self.number, self.stacks.has_free());
+    }
+
+    /// Stops to wait for a stack, or waits for the next one behind the others.
+    ///
+    /// Returns true if another pool, whose worker is to be woken, may take a stack now.
+    pub(crate) fn leave_line(&self) -> bool {
+        self.stacks.line().leave(self.number, self.stacks.has_free())
+    }
+
+    /// Returns true if this pool's take has failed, and since then stacks are free for it.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.stacks.line().has_turn(self.number)
     }
 
     fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
@@ -117,35 +139,25 @@ impl Pool {
         verdict
     }
 
-    /// Gives all stacks to the exchange, if another pool's take has failed.
+    /// Gives all stacks to the exchange, if another pool is the first that waits.
     ///
     /// Returns true if it gave any.
     ///
     /// Called after each [`give`](Self::give), and now and then.
     #[inline]
     pub(crate) fn answer(&mut self) -> bool {
-        self.stacks.is_asked() && self.answer_slow()
+        self.stacks.line().is_led_by_another(self.number) && self.answer_slow()
     }
 
     #[cold]
     #[inline(never)]
     fn answer_slow(&mut self) -> bool {
-        // An empty pool leaves the request to a pool that has stacks.
-        if !self.has_any() {
-            return false;
-        }
-        // This pool's own next take fails once: it is awake, and would be faster than the pool that waits.
-        self.stands_back = self.stacks.take_request(self.number);
-        if self.stands_back {
+        let gives = self.has_any();
+        if gives {
             self.empty();
-            self.stacks.count_answer();
+            self.stacks.line().offer(self.stacks.has_free());
         }
-        self.stands_back
-    }
-
-    /// Returns true if a pool has given its stacks away since the last take of this pool failed.
-    pub(crate) fn may_find_one(&self) -> bool {
-        self.stacks.answers() != self.failed_at
+        gives
     }
 
     /// Returns the cache of a size, and the stacks that it serves.

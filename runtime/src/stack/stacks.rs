@@ -7,12 +7,9 @@
 //!           limit allows                         release: outside := outside - n
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
-//!  nothing left: asks, and tries       ────────▶ at its next give, tick or rest, if its pool has any: empties the
-//!  again in a moment                             pool, and fails its own next take
+//!  nothing left: enters the line of    ────────▶ at its next give, tick or rest, if its pool has any: empties the
+//!  the pools that wait                            pool, and wakes the worker whose turn it is
 //! ```
-//!
-//! Only one request is remembered at a time, since a waiting pool asks again at each try. It tries again once a request was
-//! answered, whichever pool it came from, and now and then.
 //!
 //! Stacks are counted as outside before they are taken and for as long as they are, so the limit
 //! holds. Once the count comes down, the stacks are in the exchange already.
@@ -26,6 +23,7 @@ use std::time::Duration;
 use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::stack::exchange::Class;
 use crate::stack::guard::StackGuards;
+use crate::stack::line::Line;
 use crate::stack::size;
 use crate::stack::sys;
 
@@ -74,10 +72,7 @@ pub(crate) struct Stacks {
     classes: Mutex<Vec<Arc<Class>>>,
     /// Stacks outside the exchanges, including those that a pool may still cut.
     outside: AtomicUsize,
-    /// The number of the pool that asked last; 0 when it was answered.
-    asked: AtomicUsize,
-    /// Counts the requests that a pool has answered.
-    answers: AtomicUsize,
+    line: Line,
     /// The number of the last pool, from 1 on.
     pools: AtomicUsize,
 }
@@ -90,8 +85,8 @@ impl Stacks {
     /// `InvalidInput` where the configured size does not fit into the address space.
     pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
         config.size = size::class_of(config.size, sys::page_size())?;
-        let [outside, asked, answers, pools] = [0; 4].map(AtomicUsize::new);
-        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, asked, answers, pools }))
+        let [outside, pools] = [0; 2].map(AtomicUsize::new);
+        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, line: Line::default(), pools }))
     }
 
     #[cfg(test)]
@@ -153,35 +148,16 @@ impl Stacks {
         self.pools.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Asks the other pools for their stacks: a take of that pool has failed.
-    pub(super) fn ask(&self, pool: usize) {
-        // Relaxed: a hint that may come late or be lost; the stacks pass through the exchange's mutex.
-        self.asked.store(pool, Ordering::Relaxed);
-    }
-
-    /// Returns true if some pool waits for stacks.
+    /// The pools that wait.
     #[inline]
-    pub(super) fn is_asked(&self) -> bool {
-        // Relaxed: as in `ask`. A plain load on every give.
-        self.asked.load(Ordering::Relaxed) != 0
+    pub(super) fn line(&self) -> &Line {
+        &self.line
     }
 
-    /// Returns true if the request is another pool's. Clears it in any case.
-    pub(super) fn take_request(&self, pool: usize) -> bool {
-        // Relaxed: as in `ask`.
-        let asked = self.asked.swap(0, Ordering::Relaxed);
-        asked != 0 && asked != pool
-    }
-
-    /// Counts an answered request, after the stacks went to the exchange.
-    pub(super) fn count_answer(&self) {
-        // Relaxed: a hint; the worker that waits is woken after this.
-        self.answers.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn answers(&self) -> usize {
-        // Relaxed: as in `count_answer`.
-        self.answers.load(Ordering::Relaxed)
+    /// Returns true if the limit allows one more stack outside.
+    pub(super) fn has_free(&self) -> bool {
+        // Relaxed: as in `reserve`. A pool that waits looks again.
+        self.config.max_stacks.is_none_or(|limit| self.outside.load(Ordering::Relaxed) < limit)
     }
 
     pub(super) fn limit_reached(&self) -> io::Error {

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::stack::exchange::{self, Trim};
 use crate::stack::guard::StackGuards;
@@ -294,6 +294,7 @@ fn a_hungry_worker_is_fed_from_the_pool_of_another() {
     full.give(last);
     assert!(full.answer());
     let held = take_many(&mut hungry, 10);
+    assert!(!hungry.leave_line(), "nobody else waits");
     // Also where nothing is given, but the other worker is idle; and for another size.
     give_all(&mut hungry, held);
     assert!(full.take_sized(2 * SIZE).is_err());
@@ -344,19 +345,47 @@ fn a_pool_that_waits_has_a_stack_before_the_pool_that_gives_it() {
 }
 
 #[test]
-fn a_pool_that_takes_no_stack_holds_the_giver_up_only_once() {
+fn a_pool_that_does_not_come_for_its_stack_loses_its_turn() {
     let all = stacks(Config { max_stacks: Some(1), ..config() });
     let (mut giver, mut waiting) = (all.pool(), all.pool());
     let stack = giver.take().unwrap();
-    (0..2).for_each(|_| assert!(waiting.take().is_err()));
+    assert!(waiting.take().is_err());
     giver.give(stack);
     giver.answer();
-    assert!(giver.take().is_err());
+    let begin = Instant::now();
+    let stack = loop {
+        if let Ok(stack) = giver.take() {
+            break stack;
+        }
+    };
+    assert!(begin.elapsed() >= Duration::from_millis(3));
+    assert!(!giver.leave_line());
+    giver.give(stack);
     for _ in 0..10 {
         let stack = giver.take().unwrap();
         giver.give(stack);
         giver.answer();
     }
+}
+
+#[test]
+fn pools_that_wait_take_stacks_in_the_order_in_which_they_came() {
+    let all = stacks(Config { max_stacks: Some(1), ..config() });
+    let mut pools: Vec<_> = (0..4).map(|_| all.pool()).collect();
+    let mut stack = pools[0].take().unwrap();
+    pools[1..].iter_mut().for_each(|pool| assert!(pool.take().is_err()));
+    for round in 0..20 {
+        let (holder, next) = (round % 4, (round + 1) % 4);
+        pools[holder].give(stack);
+        assert!(pools[holder].answer());
+        assert!(pools[next].has_turn());
+        for other in (0..4).filter(|other| *other != next) {
+            assert!(!pools[other].has_turn() && pools[other].take().is_err(), "{other} in round {round}");
+        }
+        stack = pools[next].take().unwrap();
+        assert!(!pools[next].leave_line(), "no stack is left for another");
+    }
+    pools[0].give(stack);
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! The pools that wait for stacks, in the order in which they came.
+//!
+//! ```text
+//!  a take fails ───▶ last in line ─── the pools before it leave ───▶ first in line ─── stacks are free ───▶ its turn
+//!                                                                                                              │
+//!                    not in line ◀─────────────────────── has taken one, or has not come in time ◀─────────────┘
+//! ```
+//!
+//! While pools wait, no other pool takes a stack from the exchange than the first. So a worker that is awake already
+//! does not overtake a worker that has to wake up first. A worker that computes lets its turn pass, and comes last again.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use crate::base::clock;
+use crate::base::primitive::{AtomicUsize, Mutex, Ordering};
+
+/// How long the first in line may leave free stacks untaken: two intervals in which a worker tries again.
+const TURN: Duration = Duration::from_millis(4);
+
+/// Pools, by their numbers from 1 on.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Twice the number of the first pool, and 1 if it has not tried since its turn began; 0 while no pool waits.
+    head: AtomicUsize,
+    waiting: Mutex<Waiting>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    pools: VecDeque<usize>,
+    /// The begin of the first pool's turn: since then there have been free stacks.
+    turn: Option<Instant>,
+    /// The first pool has not tried since then.
+    untried: bool,
+}
+
+impl Line {
+    /// Returns true if another pool than `pool` is the first in line. A plain load, on every give.
+    #[inline]
+    pub(super) fn is_led_by_another(&self, pool: usize) -> bool {
+        // Relaxed: a hint that may come late; the line itself is behind the mutex.
+        let first = self.head.load(Ordering::Relaxed) / 2;
+        first != 0 && first != pool
+    }
+
+    /// Returns true if it is the turn of `pool`, which has not tried since.
+    pub(super) fn has_turn(&self, pool: usize) -> bool {
+        // Relaxed: a hint, as above. Whoever gives a turn wakes the pool's worker after it.
+        self.head.load(Ordering::Relaxed) == 2 * pool + 1
+    }
+
+    /// Returns true if `pool` may take a stack: no pool waits, or it is the first.
+    pub(super) fn admits(&self, pool: usize, is_free: bool) -> bool {
+        // Relaxed: a pool that has just entered may be overtaken this once.
+        self.head.load(Ordering::Relaxed) == 0
+            || self.change(is_free, |waiting| waiting.first().is_none_or(|first| first == pool))
+    }
+
+    /// Puts `pool`, whose try has failed, last in line, unless it is in line.
+    pub(super) fn enter(&self, pool: usize, is_free: bool) {
+        self.change(is_free, |waiting| {
+            if !waiting.pools.contains(&pool) {
+                waiting.pools.push_back(pool);
+            }
+            // It has tried just now.
+            waiting.untried &= waiting.first() != Some(pool);
+        });
+    }
+
+    /// Takes `pool` out of the line.
+    ///
+    /// Returns true if that began another pool's turn.
+    pub(super) fn leave(&self, pool: usize, is_free: bool) -> bool {
+        // Relaxed: a pool sees its own entry.
+        self.head.load(Ordering::Relaxed) != 0
+            && self.change(is_free, |waiting| waiting.remove(pool))
+            && self.head.load(Ordering::Relaxed) % 2 == 1
+    }
+
+    /// Gives the first pool its turn, as stacks have come back.
+    pub(super) fn offer(&self, is_free: bool) {
+        self.change(is_free, |_| ());
+    }
+
+    fn change<R>(&self, is_free: bool, change: impl FnOnce(&mut Waiting) -> R) -> R {
+        // Nothing panics halfway through a change.
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.heed_time();
+        let result = change(&mut waiting);
+        waiting.heed_free(is_free);
+        // Relaxed: a hint.
+        self.head.store(waiting.head(), Ordering::Relaxed);
+        result
+    }
+}
+
+impl Waiting {
+    fn first(&self) -> Option<usize> {
+        self.pools.front().copied()
+    }
+
+    /// Returns true if it was the first.
+    fn remove(&mut self, pool: usize) -> bool {
+        let was_first = self.first() == Some(pool);
+        self.pools.retain(|other| *other != pool);
+        if was_first {
+            self.turn = None;
+        }
+        was_first
+    }
+
+    /// Ends a turn that has lasted too long.
+    fn heed_time(&mut self) {
+        let is_over = |since| clock::machine().saturating_duration_since(since) >= TURN;
+        if self.turn.is_some_and(is_over) {
+            self.pools.pop_front();
+            self.turn = None;
+        }
+    }
+
+    /// Begins or ends the first pool's turn.
+    fn heed_free(&mut self, is_free: bool) {
+        let may_take = is_free && !self.pools.is_empty();
+        if !may_take {
+            (self.turn, self.untried) = (None, false);
+        } else if self.turn.is_none() {
+            (self.turn, self.untried) = (Some(clock::machine()), true);
+        }
+    }
+
+    fn head(&self) -> usize {
+        self.first().map_or(0, |first| 2 * first + usize::from(self.untried))
+    }
+}
