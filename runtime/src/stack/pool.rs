@@ -182,6 +182,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        self.leave_line();
         self.empty();
     }
 }
