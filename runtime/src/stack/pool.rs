@@ -78,7 +78,7 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
-        let taken = match self.stacks.line().admits(self.number, self.stacks.has_free()) {
+        let taken = match self.stacks.admits(self.number) {
             true => self.take_elsewhere(size),
             false => Err(self.stacks.limit_reached()),
         };
