@@ -19,12 +19,12 @@ use crate::wait::{Admit, Home, Outcome, Until, WaitDescription, WaitQueue, Waite
 /// A mutex as its word and its waiters, longest first.
 pub(crate) struct Core {
     word: Word,
-    /// The number beside its lock counts the unlocks since the last wake. It belongs to the owner.
+    /// The number beside its lock counts the unlocks since the last wake, or since the time of a waiter began.
     queue: WaitQueue<(), Waiter>,
 }
 
 /// How many unlocks at most pass over a woken waiter between two looks at its time.
-const PASSES_PER_LOOK: u32 = 64;
+pub(super) const PASSES_PER_LOOK: u32 = 64;
 
 static MUTEX: WaitDescription = WaitDescription::new("mutex")
     .owner_address(offset_of!(Core, word) as isize - offset_of!(Core, queue) as isize);
@@ -179,7 +179,8 @@ impl Core {
     /// Counts an unlock while a woken waiter is on its way. Returns true if it does without a look into the queue. By the owner.
     ///
     /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
-    /// on, and every 64th. The count begins with the third where a woken waiter and the next one are of one worker.
+    /// on, and every 64th. The count begins anew with each waiter whose time begins, since sections may have become
+    /// longer. It begins with the third where a woken waiter and the next one are of one worker.
     #[inline]
     fn passes_over(&self) -> bool {
         let passes = self.queue.beside_lock();
@@ -273,6 +274,8 @@ impl Core {
     fn note_first(&self, first: &Waiter) {
         if first.since.get().is_none() && self.word.look().has_woken() {
             first.since.set(Some(clock::now()));
+            // Relaxed: a hint. An unlock that counts at this moment may undo it, which delays the look.
+            self.queue.beside_lock().store(0, Ordering::Relaxed);
         }
     }
 }
