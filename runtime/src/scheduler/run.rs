@@ -203,8 +203,6 @@ impl Worker {
     }
 
     /// Takes tasks from a worker that does not come to them, if nothing waits to start here.
-    ///
-    /// so.
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
             let blocks = &self.shared.blocks;
