@@ -141,11 +141,11 @@ pub fn others_are_asleep() -> bool {
 
 /// Identifies a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Home(NonZeroUsize);
+pub struct WorkerId(NonZeroUsize);
 
 /// Returns the worker of the calling task, or `None` off a worker.
-pub fn home() -> Option<Home> {
-    current::with_worker(|worker| Home(worker.place()))
+pub fn current_worker() -> Option<WorkerId> {
+    current::with_worker(|worker| WorkerId(worker.place()))
 }
 
 /// Returns the earliest deadline around the running code of a plain thread; `None` in a task.
