@@ -89,7 +89,9 @@ fn address_of(task: TaskRef) -> NonNull<()> {
     NonNull::from(&task.header().waiter).cast()
 }
 
-/// A thread without a task has no waiter in a fixed place, so a variable of its own stands for it.
+/// Returns an address for a thread without a task.
+///
+/// Such a thread has no waiter in a fixed place, so a variable of its own stands for it.
 #[inline]
 fn thread_address() -> NonNull<()> {
     NUMBER.with(|number| NonNull::from(number).cast())
