@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks that imports inside each crate point downward, by the floors in its README.md. See ci/floors/src/main.rs.
+# Checks that no import inside a crate points upward, by the floors in its README.md. See ci/floors/src/main.rs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -255,3 +255,5 @@
 //! ```compile_fail,E0515
 //! fibra_runtime::task::on_big_stack(1 << 20, || String::from("here").as_str());
 //! ```
+
+#![forbid(unsafe_code)]

@@ -10,8 +10,8 @@ pub use crate::scheduler::budget::{charge, charge_poll};
 pub use crate::sleep::any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub use crate::sleep::back_off::{Looks, back_off_until};
 pub use crate::sleep::caller::{
-    Home, begin_thread_wait, charged_waiter_address, describe_caller, home, in_task, may_end_early,
-    others_are_asleep, owner, owner_in_hook, waiter_address,
+    WorkerId, begin_thread_wait, charged_waiter_address, current_worker, describe_caller, in_task,
+    may_end_early, others_are_asleep, owner, owner_in_hook, waiter_address,
 };
 pub use crate::sleep::cancel_points::{
     cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled, note_cancelled_here,

@@ -332,3 +332,5 @@
 //! _ = sender.send(1);
 //! _ = sender.send(2);
 //! ```
+
+#![forbid(unsafe_code)]

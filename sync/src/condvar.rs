@@ -85,7 +85,7 @@ impl RawCondvar {
     #[track_caller]
     fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
         wait::cancellation_point();
-        let waiter = Waiter::new(wait::waiter_address(), wait::home());
+        let waiter = Waiter::new(wait::waiter_address(), wait::current_worker());
         let until =
             Until::unwind_later(deadline).spinning().described(const { &WaitDescription::new("condvar") });
         // The unlock may wake this very waiter, if it was notified since it joined: its wake is kept for it.

@@ -55,4 +55,7 @@ pub use rwlock::{
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
 pub use semaphore::{OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError};
-pub use wait_group::{OwnedWorker, WaitGroup, Worker};
+/// The earlier name of [`WaitGroupGuard`].
+#[doc(no_inline)]
+pub use wait_group::WaitGroupGuard as Worker;
+pub use wait_group::{OwnedWorker, WaitGroup, WaitGroupGuard};

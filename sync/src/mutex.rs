@@ -11,6 +11,8 @@ pub(crate) mod core;
 mod fair;
 pub(crate) mod raw;
 pub(crate) mod state;
+#[cfg(test)]
+mod tests;
 
 pub use fair::RawFairMutex;
 pub use raw::{RawMutex, ThreadAndTaskId};
@@ -30,7 +32,7 @@ pub use raw::{RawMutex, ThreadAndTaskId};
 /// A woken waiter may be kept from the mutex by a task that computes on its worker. Until it comes the mutex is free for
 /// arrivals. A timed attempt looks for the mutex once more before it gives up. An unlock wakes the next waiter as well
 /// when the last one has not come within about a millisecond. Where unlocks follow each other more quickly, every 64th
-/// looks at the time.
+/// looks at the time; the first few unlocks after the arrival of a waiter look, too.
 ///
 /// # Cost
 /// A free mutex takes one locked instruction to lock and one to unlock.

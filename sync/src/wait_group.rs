@@ -54,7 +54,7 @@ pub struct WaitGroup {
 /// Keeps one worker of a [`WaitGroup`] busy until it is dropped.
 #[must_use = "dropped at once it is done at once"]
 #[derive(Debug)]
-pub struct Worker<'a> {
+pub struct WaitGroupGuard<'a> {
     group: &'a WaitGroup,
 }
 
@@ -102,9 +102,9 @@ impl WaitGroup {
     }
 
     /// Counts one worker in, and out when the guard is dropped.
-    pub fn worker(&self) -> Worker<'_> {
+    pub fn worker(&self) -> WaitGroupGuard<'_> {
         self.add(1);
-        Worker { group: self }
+        WaitGroupGuard { group: self }
     }
 
     /// Counts one worker in, and out when the guard is dropped.
@@ -170,7 +170,7 @@ impl Default for WaitGroup {
     }
 }
 
-impl Drop for Worker<'_> {
+impl Drop for WaitGroupGuard<'_> {
     fn drop(&mut self) {
         self.group.done();
     }

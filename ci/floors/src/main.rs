@@ -1,4 +1,4 @@
-//! Checks that imports inside each crate of fibra point downward only, and that no files import each other.
+//! Checks that no import inside a crate of fibra points upward, and that no files import each other.
 //!
 //! The floors of a crate stand in its `README.md`, in one block fenced as `floors`, from the top floor to the bottom:
 //! `FLOOR  module [module …]  free text`, with two or more spaces between the columns. A module is a path relative to
@@ -7,6 +7,9 @@
 //! A name counts as an import of the file that defines it, however it is reached: by `use`, an inline path, an alias, a
 //! glob, a macro, or a re-export. A parent that re-exports its own children does not import them. `lib.rs` may import
 //! anything, and is itself out of bounds. Test code is left out. Calls of methods name no file, so they are not seen.
+//!
+//! Imports between modules on one floor pass, as long as no circle of files results. Calls through function pointers,
+//! `dyn` and generics are no imports; the README of the runtime lists those that go up.
 //!
 //! `cargo run -p fibra-floors -- --list [CRATE …]` prints every import between files.
 
@@ -42,7 +45,7 @@ fn main() -> io::Result<ExitCode> {
         }
         failed |= !found.is_empty() && !list;
         if found.is_empty() {
-            println!("{name}: every import points downward, and no files import each other");
+            println!("{name}: no import points upward, and no files import each other");
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -134,7 +134,7 @@ impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
         // A mere look among tasks that use no sockets is spared the system call; an unpark that
         // came stays for the next park.
-        if timeout == Some(Duration::ZERO) && self.handle.registrations.is_deserted() {
+        if timeout == Some(Duration::ZERO) && self.handle.registrations.is_empty() {
             return Ok(());
         }
         match self.fetch(timeout) {

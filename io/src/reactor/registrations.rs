@@ -44,7 +44,7 @@ impl Registrations {
     }
 
     /// Returns true if it has no sources.
-    pub(crate) fn is_deserted(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         // Relaxed: a hint. A look that comes too early for a source that another thread registers is followed by one that does not,
         // and a park of any length asks the system.
         self.population.load(Ordering::Relaxed) == 0
@@ -79,7 +79,7 @@ impl Registrations {
     fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
         let mut entries = self.entries();
         let outcome = change(&mut entries);
-        // Relaxed: see `is_deserted`.
+        // Relaxed: see `is_empty`.
         self.population.store(entries.slab.len(), Ordering::Relaxed);
         outcome
     }

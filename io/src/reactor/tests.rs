@@ -97,7 +97,7 @@ fn a_look_hears_of_the_first_source_and_after_the_last() {
         park(&mut reactor, Some(Duration::ZERO));
     }
     registration.cancel(far.as_raw_fd());
-    assert!(reactor.handle().registrations.is_deserted());
+    assert!(reactor.handle().registrations.is_empty());
     park(&mut reactor, Some(Duration::ZERO));
 }
 

@@ -232,7 +232,7 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
 
     /// Names the record of the sleep, which lies beside the waiter.
     #[inline(always)]
-    fn recorded(self, record: &WaitRecord<&Source>) -> Waiter<S, N> {
+    pub(crate) fn recorded(self, record: &WaitRecord<&Source>) -> Waiter<S, N> {
         Waiter { record: record.address(), ..self }
     }
 

@@ -26,7 +26,7 @@ pub(crate) fn look_until<T>(
 ) -> io::Result<Option<T>> {
     let mut pause = FIRST_PAUSE;
     loop {
-        let now = clock::machine();
+        let now = clock::now();
         if deadline.is_some_and(|deadline| deadline <= now) {
             return Ok(None);
         }

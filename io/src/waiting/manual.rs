@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use fibra_runtime::wait::{self, Waking};
+use fibra_runtime::wait::{self, WaitDescription, WaitRecord, Waking};
 
 use crate::readiness::Clearing;
 use crate::readiness::set::{Reliance, SetId};
@@ -17,6 +17,8 @@ use crate::waiting::cancel::{check_may_wait, end_by_cancel};
 
 #[cfg(test)]
 mod tests;
+
+static STREAM_CHANGE: WaitDescription = WaitDescription::new("stream change");
 
 /// Lets tasks wait for a change in memory, with a wait list for each direction.
 pub(crate) struct ManualSource(Arc<Source>);
@@ -70,7 +72,9 @@ impl ManualSource {
                 continue;
             }
             let (nowhere, link) = (Reliance::all(SetId::NOWHERE), source::link());
-            if sleep(&Waiter::new(&*self.0, direction, nowhere, &link))? == Waking::TimedOut {
+            let record = WaitRecord::new(&STREAM_CHANGE, &*self.0);
+            let waiter = Waiter::new(&*self.0, direction, nowhere, &link).recorded(&record);
+            if sleep(&waiter)? == Waking::TimedOut {
                 // A change whose notification is still on its way counts.
                 return Ok(look());
             }

@@ -33,7 +33,7 @@ impl Handle {
             registrations: Registrations::default(),
             tokens: Mutex::new(Vec::new()),
         };
-        assert!(handle.registrations.is_deserted() && !handle.is_closed());
+        assert!(handle.registrations.is_empty() && !handle.is_closed());
         Arc::new(handle)
     }
 

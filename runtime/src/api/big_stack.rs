@@ -110,7 +110,7 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
     }
 }
 
-/// The first frame on the big stack.
+/// Runs the first frame on the big stack.
 fn first_frame<F: FnOnce() -> R, R>(errand: NonNull<()>) {
     // SAFETY: `run_in` has bound this frame to its errand, waits for the end of the frame, and does not use the errand meanwhile.
     unsafe { errand.cast::<Errand<F, R>>().as_mut().run() };

@@ -58,7 +58,7 @@ fn fail(error: JoinError) -> ! {
     }
 }
 
-/// Running from a task would block its worker, which may be the home worker of what it waits for.
+/// Panics in a task: the run would block its worker, which may be the home worker of what it waits for.
 #[track_caller]
 pub(super) fn refuse_inside_a_task() {
     forbid::check_thread_wait(|| "a task (`run`)".to_owned());

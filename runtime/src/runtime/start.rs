@@ -113,7 +113,7 @@ impl Starting {
     }
 }
 
-/// One worker's thread: tells once whether it has started.
+/// Runs one worker's thread: reports once whether it has started.
 fn run_seed(seed: Seed, started: &mpsc::Sender<io::Result<()>>) {
     let result = seed.grow(|worker| {
         _ = started.send(Ok(()));

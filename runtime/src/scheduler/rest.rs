@@ -31,7 +31,7 @@ impl Worker {
         self.block.counters.rests.add(1);
         self.block.run.end();
         loop {
-            self.heed_shutdown();
+            self.check_shutdown();
             if self.shared.is_ending() && self.shared.end_if_quiescent() {
                 return false;
             }
@@ -172,7 +172,7 @@ impl Worker {
             || (!self.shared.injector.is_empty() && !self.is_starving())
             || (self.is_starving() && self.stacks.borrow().has_turn())
             || (sight == Sight::Nothing && self.sees_startable())
-            || self.must_heed()
+            || self.must_check_shutdown()
     }
 
     /// Returns how long to park at most, unless the worker is to watch.
@@ -200,8 +200,8 @@ impl Worker {
     }
 
     /// Cancels the tasks bound to this worker, once the runtime is to end.
-    pub(crate) fn heed_shutdown(&self) {
-        if self.must_heed() {
+    pub(crate) fn check_shutdown(&self) {
+        if self.must_check_shutdown() {
             self.told.set(true);
             let tasks = self.block.registry.tasks();
             let left = tasks.iter().filter(|task| !task.header().is_sheltered());
@@ -209,7 +209,7 @@ impl Worker {
         }
     }
 
-    fn must_heed(&self) -> bool {
+    fn must_check_shutdown(&self) -> bool {
         self.shared.is_ending() && !self.told.get()
     }
 }

@@ -44,7 +44,7 @@ impl Worker {
         if picks == self.next_tick.get() {
             cold_path();
             self.next_tick.set(picks.wrapping_add(TICK_PICKS));
-            self.turn();
+            self.tick();
         }
         if !self.block.inbox.is_empty() {
             cold_path();
@@ -65,9 +65,9 @@ impl Worker {
 
     /// Takes the next task, alternating between started and unstarted tasks.
     ///
-    /// A round of unstarted tasks has all that wait when it begins. The round of started tasks that
-    /// follows has those that were ready by then. So a task that starts in the former and yields
-    /// stays behind the tasks that it has spawned. A yielding task thus lets all tasks run that
+    /// A round of unstarted tasks has all tasks that wait when it begins. The round of started tasks
+    /// that follows has the tasks that were ready by then. So a task that starts in the former and
+    /// yields stays behind the tasks that it has spawned. A yielding task thus lets all tasks run that
     /// were ready or spawned before, and neither kind starves the other.
     ///
     /// A long round of unstarted tasks takes time. So tasks that the driver or a timer wakes in such
@@ -173,23 +173,23 @@ impl Worker {
 
     /// Runs the tick: checks everything that the picks do not check.
     #[cold]
-    fn turn(&self) {
+    fn tick(&self) {
         self.count_picks();
         self.take_from_shared();
         self.take_placed();
         self.help();
-        self.heed_events();
+        self.check_events();
         if self.is_starving() {
             self.feed_starved();
         }
         self.stacks.borrow_mut().answer();
-        self.heed_shutdown();
+        self.check_shutdown();
     }
 
     /// Makes ready the tasks that the driver and the timers wake.
     ///
-    /// In a round of unstarted tasks they run before it is over, and those of the last tick first.
-    fn heed_events(&self) {
+    /// In a round of unstarted tasks they run before it is over, and the tasks of the last tick first.
+    fn check_events(&self) {
         let round = self.round.get();
         if round.woken > 0 {
             return;
@@ -203,8 +203,6 @@ impl Worker {
     }
 
     /// Takes tasks from a worker that does not come to them, if nothing waits to start here.
-    ///
-    /// so.
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
             let blocks = &self.shared.blocks;
@@ -323,7 +321,7 @@ impl Worker {
     }
 }
 
-/// Ends the process when the worker gets back the end of another task than the one that it resumed.
+/// Ends the process when the worker resumed one task and gets back the end of another.
 ///
 /// Some libraries of generators record for each thread which one runs. If tasks of one worker wait inside
 /// theirs, that record names the generator of another task, and a generator returns to that task's stack.

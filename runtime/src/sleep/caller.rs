@@ -89,7 +89,9 @@ fn address_of(task: TaskRef) -> NonNull<()> {
     NonNull::from(&task.header().waiter).cast()
 }
 
-/// A thread without a task has no waiter in a fixed place, so a variable of its own stands for it.
+/// Returns an address for a thread without a task.
+///
+/// Such a thread has no waiter in a fixed place, so a variable of its own stands for it.
 #[inline]
 fn thread_address() -> NonNull<()> {
     NUMBER.with(|number| NonNull::from(number).cast())
@@ -141,11 +143,11 @@ pub fn others_are_asleep() -> bool {
 
 /// Identifies a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Home(NonZeroUsize);
+pub struct WorkerId(NonZeroUsize);
 
 /// Returns the worker of the calling task, or `None` off a worker.
-pub fn home() -> Option<Home> {
-    current::with_worker(|worker| Home(worker.place()))
+pub fn current_worker() -> Option<WorkerId> {
+    current::with_worker(|worker| WorkerId(worker.place()))
 }
 
 /// Returns the earliest deadline around the running code of a plain thread; `None` in a task.

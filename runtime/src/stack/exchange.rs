@@ -65,7 +65,7 @@ struct Shared {
 }
 
 impl Class {
-    /// A class of stacks of `size` bytes. Maps nothing yet.
+    /// Makes a class of stacks of `size` bytes. Maps nothing yet.
     pub(super) fn new(size: usize, guard: usize, guards: StackGuards) -> Self {
         let shared = Shared {
             warm: VecDeque::new(),

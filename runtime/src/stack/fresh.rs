@@ -20,7 +20,7 @@ pub(super) struct Fresh {
 }
 
 impl Fresh {
-    /// All of a region, to be cut.
+    /// Takes all of a region, to be cut.
     pub(super) fn whole(region: Arc<Region>) -> Fresh {
         Fresh { next: 0, end: region.stacks(), region }
     }

@@ -84,7 +84,7 @@ fn protect(mapping: &Mapping, pages: Range<usize>) -> io::Result<()> {
     })
 }
 
-/// The most guards by protection: two mappings each, with a sixteenth of all mappings left for the
+/// Returns the most guards by protection: two mappings each, with a sixteenth of all mappings left for the
 /// rest of the process.
 fn most_protected() -> usize {
     static MOST: OnceLock<usize> = OnceLock::new();

@@ -32,7 +32,7 @@ impl Stack {
         Self { base, region }
     }
 
-    /// The highest address: a multiple of a cache line, at a different place of the last KiB from stack to stack.
+    /// Returns the highest address: a multiple of a cache line, at a different place of the last KiB from stack to stack.
     #[inline]
     pub(crate) fn base(&self) -> NonZeroUsize {
         self.base
@@ -44,12 +44,12 @@ impl Stack {
         (1..=FIRST_LINES).for_each(|line| sys::prefetch(self.base.get() - line * sys::LINE));
     }
 
-    /// The lowest address, guard included; a multiple of the page size.
+    /// Returns the lowest address, guard included; a multiple of the page size.
     pub(crate) fn limit(&self) -> usize {
         self.region.limit_below(self.base.get())
     }
 
-    /// The size of its class in bytes of address space, guard and colour included: what a user asks for and is told.
+    /// Returns the size of its class in bytes of address space, guard and colour included.
     #[inline]
     pub(crate) fn size(&self) -> usize {
         self.region.stride()
@@ -61,7 +61,7 @@ impl Stack {
         self.base.get() - self.guard_range().end
     }
 
-    /// The addresses whose touch is an overflow.
+    /// Returns the addresses whose touch is an overflow.
     pub(crate) fn guard_range(&self) -> Range<usize> {
         let start = self.limit();
         start..start + self.region.guard()

@@ -49,7 +49,7 @@ impl Line {
 
     /// Returns true if it is the turn of `pool`, which has not tried since.
     pub(super) fn has_turn(&self, pool: usize) -> bool {
-        // Relaxed: a hint, as above. Whoever gives a turn wakes the pool's worker after it.
+        // Relaxed: a hint, as above. The pool that gives a turn wakes the worker after it.
         self.head.load(Ordering::Relaxed) == 2 * pool + 1
     }
 
@@ -89,9 +89,9 @@ impl Line {
     fn change<R>(&self, is_free: bool, change: impl FnOnce(&mut Waiting) -> R) -> R {
         // Nothing panics halfway through a change.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.heed_time();
+        waiting.check_time();
         let result = change(&mut waiting);
-        waiting.heed_free(is_free);
+        waiting.check_free(is_free);
         // Relaxed: a hint.
         self.head.store(waiting.head(), Ordering::Relaxed);
         result
@@ -114,7 +114,7 @@ impl Waiting {
     }
 
     /// Ends a turn that has lasted too long.
-    fn heed_time(&mut self) {
+    fn check_time(&mut self) {
         let is_over = |since| clock::machine().saturating_duration_since(since) >= TURN;
         if self.turn.is_some_and(is_over) {
             self.pools.pop_front();
@@ -123,7 +123,7 @@ impl Waiting {
     }
 
     /// Begins or ends the first pool's turn.
-    fn heed_free(&mut self, is_free: bool) {
+    fn check_free(&mut self, is_free: bool) {
         let may_take = is_free && !self.pools.is_empty();
         if !may_take {
             (self.turn, self.untried) = (None, false);

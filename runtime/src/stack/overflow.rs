@@ -145,7 +145,7 @@ fn report_and_abort(overflow: &Overflow<'_>) {
     process::abort();
 }
 
-/// An action with an empty mask and no flags.
+/// Returns an action with an empty mask and no flags.
 fn no_action() -> libc::sigaction {
     // SAFETY: all-zero bytes are a valid `sigaction`.
     unsafe { mem::zeroed() }

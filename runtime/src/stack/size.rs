@@ -50,7 +50,7 @@ pub(crate) fn check_fits(bytes: usize) -> io::Result<()> {
     }
 }
 
-/// The size of the class that serves a request for `bytes`: the next power of two, at least [`SMALLEST`] and four pages.
+/// Returns the size of the class that serves a request for `bytes`: the next power of two, at least [`SMALLEST`] and four pages.
 /// Small requests get the power after that.
 ///
 /// Powers of two keep the classes few; what they waste is address space, not memory.
@@ -64,7 +64,7 @@ pub(super) fn class_of(bytes: usize, page: usize) -> io::Result<usize> {
     Ok(bytes.max(SMALLEST).max(4 * page).next_power_of_two())
 }
 
-/// The bytes at the low end of a stack of `size` bytes that are its guard.
+/// Returns the size of the guard at the low end of a stack of `size` bytes.
 ///
 /// Rust code touches every page of its frames in order, and is caught by one page. A frame of foreign code that is larger than
 /// the guard could step over it.

@@ -90,7 +90,7 @@ impl Stacks {
     }
 
     #[cfg(test)]
-    /// The usual size, rounded.
+    /// Returns the usual size, rounded.
     pub(crate) fn size(&self) -> usize {
         self.config.size
     }
@@ -108,7 +108,7 @@ impl Stacks {
         &self.config
     }
 
-    /// The class of stacks of `size` bytes, a size that [`size::class_of`] returned.
+    /// Returns the class of stacks of `size` bytes, a size that [`size::class_of`] returned.
     pub(super) fn class(&self, size: usize) -> Arc<Class> {
         let mut classes = self.lock();
         if let Some(class) = classes.iter().find(|class| class.size() == size) {
@@ -148,7 +148,7 @@ impl Stacks {
         self.pools.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// The pools that wait.
+    /// Returns the line of pools that wait.
     #[inline]
     pub(super) fn line(&self) -> &Line {
         &self.line

@@ -88,7 +88,7 @@ impl Payload {
         payload.as_deref().expect("only taken with the error itself")
     }
 
-    /// The message, of a panic that has one.
+    /// Returns the message of a panic that has one.
     fn message(&self) -> Option<String> {
         let payload = self.0.lock().ok()?;
         let text = payload.as_ref()?.downcast_ref::<&'static str>().map(|text| (*text).to_owned());

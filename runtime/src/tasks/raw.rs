@@ -47,15 +47,15 @@ pub(crate) trait TaskHooks {
     /// True if the owner waits for the end of the task even if no handle exists.
     const AWAITS: bool;
 
-    /// Called when the task was made, before it is published.
+    /// Runs when the task was made, before it is published.
     fn made(&self, task: TaskRef);
 
-    /// Called when the task ended with an error that no caller will ask for.
+    /// Runs when the task ended with an error that no caller asks for.
     ///
     /// Comes before `ended`, or from the handle that is dropped.
     fn unclaimed(&self, error: &JoinError);
 
-    /// Called when the task has ended, and its closure and any unclaimed result are dropped.
+    /// Runs when the task has ended, and its closure and any unclaimed result are dropped.
     ///
     /// The runner's last action for the task.
     fn ended(&self);

@@ -351,7 +351,7 @@ fn a_wheel_with_armed_timers_may_be_moved() {
     assert_eq!(fired(&wheel, now + DAY), [1, 2]);
 }
 
-/// The wheel and the same timers in an ordered map: whatever the one does the other must do.
+/// Compares the wheel with an ordered map of equal timers: both fire alike.
 struct Model {
     origin: Instant,
     now: Instant,

@@ -67,13 +67,13 @@ impl Place {
         usize::from(self.0) >> ROW_BITS
     }
 
-    /// The slot's bit in the words of its row.
+    /// Returns the slot's bit in the words of its row.
     #[inline]
     fn bit(self) -> u64 {
         1 << (usize::from(self.0) % SLOTS)
     }
 
-    /// The first tick of the slot's span, in a wheel whose present is `elapsed`. Not for row 0.
+    /// Returns the first tick of the slot's span, in a wheel whose present is `elapsed`. Not for row 0.
     #[inline]
     fn start(self, elapsed: u64) -> u64 {
         let shift = (self.row() as u32 - 1) * ROW_BITS;
@@ -117,7 +117,7 @@ impl Wheel {
         }
     }
 
-    /// The moment at which `expire` has something to do; `None` if no timer is armed that can ever fire.
+    /// Returns when `expire` has something to do; `None` if no timer is armed that can ever fire.
     ///
     /// It is the deadline of the earliest timer, rounded up to a tick. It may be too early, never too late, for a timer
     /// that hangs among many in a slot of level 1 or above (a millisecond or more ahead) and whose predecessor was
@@ -221,7 +221,7 @@ impl Wheel {
         }
     }
 
-    /// The slot for `tick`: row 0 if it has come, else by the highest digit in which it differs from the present.
+    /// Returns the slot for `tick`: row 0 if it has come, else by the highest digit in which it differs from the present.
     #[inline]
     fn place_of(&self, tick: u64) -> Place {
         let elapsed = self.elapsed.get();
@@ -233,7 +233,7 @@ impl Wheel {
         Place::new(level as usize + 1, digit)
     }
 
-    /// The first occupied slot of the given rows, which is the one with the earliest timer.
+    /// Returns the first occupied slot of the given rows: the slot of the earliest timer.
     #[inline]
     fn first(&self, rows: u16) -> Option<Place> {
         if rows == 0 {
@@ -266,7 +266,9 @@ impl Wheel {
 }
 
 impl Slot {
-    /// Finds the earliest timer again after it was removed. In a crowded slot the old bound stays: it is early, which
+    /// Finds the earliest timer again after it was removed.
+    ///
+    /// In a slot of many timers the old bound stays: it is early, which
     /// costs one idle wake-up (and the cascade that comes with it) where exactness would cost a walk for each removal.
     #[cold]
     fn look_again(&self) {

@@ -359,9 +359,9 @@ impl Wake for Tickets {
     }
 }
 
-/// A worker, told from others.
+/// Identifies a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Home(usize);
+pub(crate) struct WorkerId(usize);
 
 /// The order of priority in which `wait/sleep.rs` reads the word.
 pub(crate) fn waking(why: Snapshot) -> Waking {

@@ -87,7 +87,7 @@ impl Worker {
             self.take(|injector, into| injector.steal_batch(into));
             self.take_placed();
             self.help();
-            self.heed_events();
+            self.check_events();
         }
         self.next_in_round().or_else(|| self.next_from_others())
     }
@@ -122,7 +122,7 @@ impl Worker {
         None
     }
 
-    fn heed_events(&self) {
+    fn check_events(&self) {
         if self.woken.get() > 0 {
             return;
         }

@@ -14,17 +14,17 @@ use fibra_runtime::clock;
 
 use super::state::{Arrival, Attempt, Moved, Owner, Queue, Release, Word};
 use crate::primitive::Ordering;
-use crate::wait::{Admit, Home, Outcome, Until, WaitDescription, WaitQueue, Waiters};
+use crate::wait::{Admit, Outcome, Until, WaitDescription, WaitQueue, Waiters, WorkerId};
 
 /// A mutex as its word and its waiters, longest first.
 pub(crate) struct Core {
     word: Word,
-    /// The number beside its lock counts the unlocks since the last wake. It belongs to the owner.
+    /// The number beside its lock counts the unlocks since the last wake, or since the time of a waiter began.
     queue: WaitQueue<(), Waiter>,
 }
 
 /// How many unlocks at most pass over a woken waiter between two looks at its time.
-const PASSES_PER_LOOK: u32 = 64;
+pub(super) const PASSES_PER_LOOK: u32 = 64;
 
 static MUTEX: WaitDescription = WaitDescription::new("mutex")
     .owner_address(offset_of!(Core, word) as isize - offset_of!(Core, queue) as isize);
@@ -36,7 +36,7 @@ pub(crate) struct Waiter {
     /// The address of the owner that the waiter becomes.
     owner: NonZeroUsize,
     /// The worker on which the waiter runs.
-    pub(crate) home: Option<Home>,
+    pub(crate) worker: Option<WorkerId>,
     standing: Standing,
     /// Since when unlocks know it as bypassed, or as the first in the queue while a woken waiter is on its way.
     pub(crate) since: Cell<Option<Instant>>,
@@ -83,8 +83,8 @@ pub(crate) trait Policy {
 
 impl Waiter {
     /// Makes the data of a task or thread that is going to wait.
-    pub(crate) fn new(owner: Owner, home: Option<Home>) -> Self {
-        Waiter { owner: owner.expose_provenance(), home, standing: Standing::Waits, since: Cell::new(None) }
+    pub(crate) fn new(owner: Owner, worker: Option<WorkerId>) -> Self {
+        Waiter { owner: owner.expose_provenance(), worker, standing: Standing::Waits, since: Cell::new(None) }
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -179,7 +179,8 @@ impl Core {
     /// Counts an unlock while a woken waiter is on its way. Returns true if it does without a look into the queue. By the owner.
     ///
     /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
-    /// on, and every 64th. The count begins with the third where a woken waiter and the next one are of one worker.
+    /// on, and every 64th. The count begins anew with each waiter whose time begins, since sections may have become
+    /// longer. It begins with the third where a woken waiter and the next one are of one worker.
     #[inline]
     fn passes_over(&self) -> bool {
         let passes = self.queue.beside_lock();
@@ -201,7 +202,7 @@ impl Core {
                 if hand_off.get() == HandOff::Direct {
                     waiter.standing = Standing::Owns;
                 }
-                (waiter.owner(), waiter.home)
+                (waiter.owner(), waiter.worker)
             });
             let next = waiters.front(0);
             let queue = Queue::of(next);
@@ -211,9 +212,9 @@ impl Core {
                     self.word.hand_over(owner, queue);
                     next.into_iter().for_each(|first| self.note_first(first));
                 }
-                (Some((_, home)), HandOff::Wake) => {
+                (Some((_, worker)), HandOff::Wake) => {
                     // A waiter of the same worker does not come before the woken one. So its time needs no clock yet.
-                    let is_here = home.is_some() && next.is_some_and(|next| next.home == home);
+                    let is_here = worker.is_some() && next.is_some_and(|next| next.worker == worker);
                     self.queue.beside_lock().store(if is_here { 2 } else { 0 }, Ordering::Relaxed);
                     self.word.release_and_wake(queue);
                     if let Some(next) = next.filter(|next| !next.is_bypassed()) {
@@ -273,6 +274,8 @@ impl Core {
     fn note_first(&self, first: &Waiter) {
         if first.since.get().is_none() && self.word.look().has_woken() {
             first.since.set(Some(clock::now()));
+            // Relaxed: a hint. An unlock that counts at this moment may undo it, which delays the look.
+            self.queue.beside_lock().store(0, Ordering::Relaxed);
         }
     }
 }

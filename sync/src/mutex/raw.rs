@@ -44,7 +44,7 @@ impl RawMutex {
     /// taken.
     #[cold]
     fn acquire(&self, me: Owner, deadline: Option<Instant>) -> bool {
-        self.compete(Waiter::new(me, wait::home()), Arrival::New, deadline)
+        self.compete(Waiter::new(me, wait::current_worker()), Arrival::New, deadline)
     }
 
     /// Takes the mutex for a waiter that may have waited before. Returns true if taken.
@@ -97,7 +97,7 @@ impl Policy for BoundedBarging {
         if !first.is_bypassed() {
             return HandOff::Wake;
         }
-        if first.home.is_some() && first.home == wait::home() {
+        if first.worker.is_some() && first.worker == wait::current_worker() {
             return HandOff::Direct;
         }
         let now = clock::now();

@@ -11,7 +11,7 @@ use crate::common::{
 };
 use crate::future::{block_on, poll};
 use fibra_runtime as fibra;
-use fibra_sync::{Mutex, OwnedWorker, WaitGroup, Worker};
+use fibra_sync::{Mutex, OwnedWorker, WaitGroup, WaitGroupGuard};
 
 const SHORT: Duration = Duration::from_millis(5);
 const LONG: Duration = Duration::from_secs(60);
@@ -228,6 +228,6 @@ fn it_says_what_it_is() {
 fn _shared_and_sent(group: &WaitGroup) {
     fn all<T: Send + Sync + UnwindSafe + RefUnwindSafe>() {}
     fn sent<T: Send>(_: T) {}
-    all::<(WaitGroup, Worker<'_>, OwnedWorker)>();
+    all::<(WaitGroup, WaitGroupGuard<'_>, OwnedWorker)>();
     sent(group.wait_async());
 }

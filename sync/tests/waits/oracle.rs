@@ -5,14 +5,15 @@ use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Waker};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::{JoinHandle, spawn, yield_now};
 use fibra_sync::{
-    AutoResetEvent, Condvar, CountdownEvent, ManualResetEvent, OnceCell, Semaphore, WaitGroup, broadcast,
-    channel, watch,
+    AutoResetEvent, Condvar, CountdownEvent, ManualResetEvent, Once, OnceCell, RwLock, Semaphore, WaitGroup,
+    broadcast, channel, oneshot, watch,
 };
 
 use crate::common::{Dice, Side, beside_in_a_thread, guarded, pause, runtime, until};
@@ -39,9 +40,15 @@ struct Subject {
     /// Waits as a future, if there is such a form.
     wait_async: Option<MakeFuture>,
     give: Arc<dyn Fn() + Send + Sync>,
-    /// Futures stand in one queue with tasks and threads.
-    is_mixed: bool,
+    /// The kinds of waiters that take part together, for each script.
+    scripts: Vec<&'static [Kind]>,
 }
+
+const BLOCKING: &[Kind] = &[Kind::Task, Kind::Thread];
+/// For locks: a cancel does not end the wait of a task.
+const THREADS: &[Kind] = &[Kind::Thread];
+const FUTURES: &[Kind] = &[Kind::Future];
+const MIXED: &[Kind] = &[Kind::Task, Kind::Thread, Kind::Future];
 
 type Pinned = Pin<Box<dyn Future<Output = ()> + Send>>;
 type MakeFuture = Arc<dyn Fn() -> Pinned + Send + Sync>;
@@ -51,7 +58,7 @@ impl Subject {
         name: &'static str,
         serves: Serves,
         primitive: T,
-        wait: fn(&T, Option<Duration>) -> bool,
+        wait: impl Fn(&T, Option<Duration>) -> bool + Send + Sync + 'static,
         give: fn(&T),
     ) -> (Self, Arc<T>) {
         let primitive = Arc::new(primitive);
@@ -62,7 +69,7 @@ impl Subject {
             wait: Arc::new(move |timeout| wait(&waits, timeout)),
             wait_async: None,
             give: Arc::new(move || give(&gives)),
-            is_mixed: true,
+            scripts: vec![BLOCKING],
         };
         (subject, primitive)
     }
@@ -71,7 +78,46 @@ impl Subject {
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Subject { wait_async: Some(Arc::new(move || Box::pin(wait(Arc::clone(&primitive))))), ..self }
+        let make: MakeFuture = Arc::new(move || Box::pin(wait(Arc::clone(&primitive))));
+        Subject { wait_async: Some(make), scripts: vec![MIXED], ..self }
+    }
+}
+
+/// A lock that a thread holds until the first gift. From then on each waiter locks and unlocks.
+struct Held<L> {
+    lock: Arc<L>,
+    /// The thread, and what it waits for while it holds the lock.
+    holder: Mutex<Option<(mpsc::Sender<()>, thread::JoinHandle<()>)>>,
+}
+
+impl<L: Default + Send + Sync + 'static> Held<L> {
+    /// `hold` calls a function while it has the lock.
+    fn by(hold: fn(&L, &dyn Fn())) -> Self {
+        let (lock, (release, released), (has_locked, locked)) =
+            (Arc::new(L::default()), mpsc::channel(), mpsc::channel());
+        let ours = Arc::clone(&lock);
+        let holder = thread::spawn(move || {
+            hold(&ours, &|| {
+                has_locked.send(()).expect("its maker waits");
+                // An error, once the sender is dropped.
+                _ = released.recv();
+            });
+        });
+        locked.recv().expect("the holder sends");
+        Held { lock, holder: Mutex::new(Some((release, holder))) }
+    }
+
+    fn release(&self) {
+        if let Some((release, holder)) = self.holder.lock().unwrap().take() {
+            drop(release);
+            holder.join().expect("no panic");
+        }
+    }
+
+    fn subject(name: &'static str, hold: fn(&L, &dyn Fn()), wait: fn(&L, Duration) -> bool) -> Subject {
+        let wait = move |held: &Self, timeout| wait(&held.lock, limit(timeout));
+        let (subject, _) = Subject::new(name, Serves::AllFromNowOn, Self::by(hold), wait, Self::release);
+        Subject { scripts: vec![THREADS], ..subject }
     }
 }
 
@@ -159,6 +205,47 @@ fn subjects() -> Vec<Subject> {
     );
     let once_cell = once_cell.with_future(own, |own| async move { _ = own.wait_async().await });
 
+    let (once, _) = Subject::new(
+        "once",
+        Serves::AllFromNowOn,
+        Once::new(),
+        |once, timeout| once.wait_timeout(limit(timeout)),
+        |once| once.call_once(|| ()),
+    );
+
+    // A waiter is the receiver of a channel of its own.
+    let (oneshot, _) = Subject::new(
+        "oneshot",
+        Serves::One { kept: 0 },
+        Mutex::new(VecDeque::new()),
+        |senders, timeout| {
+            let (sender, mut receiver) = oneshot::channel();
+            senders.lock().unwrap().push_back(sender);
+            receiver.recv_timeout(limit(timeout)).is_ok()
+        },
+        |senders| {
+            let next = || senders.lock().unwrap().pop_front();
+            while next().is_some_and(|sender| sender.send(()).is_err()) {}
+        },
+    );
+
+    let mutex = Held::<fibra_sync::Mutex<()>>::subject(
+        "mutex",
+        |mutex, meanwhile| {
+            let _guard = mutex.lock();
+            meanwhile();
+        },
+        |mutex, timeout| mutex.try_lock_for(timeout).is_some(),
+    );
+    let hold: fn(&RwLock<()>, &dyn Fn()) = |lock, meanwhile| {
+        let _guard = lock.write();
+        meanwhile();
+    };
+    let readers =
+        Held::subject("rwlock, readers", hold, |lock, timeout| lock.try_read_for(timeout).is_some());
+    let writers =
+        Held::subject("rwlock, writers", hold, |lock, timeout| lock.try_write_for(timeout).is_some());
+
     let condition = || (fibra_sync::Mutex::new(()), Condvar::new());
     type Condition = (fibra_sync::Mutex<()>, Condvar);
     let wait: fn(&Condition, Option<Duration>) -> bool =
@@ -200,6 +287,11 @@ fn subjects() -> Vec<Subject> {
         countdown,
         wait_group,
         once_cell,
+        once,
+        oneshot,
+        mutex,
+        readers,
+        writers,
         notify_one,
         notify_all,
         changed,
@@ -215,11 +307,13 @@ fn subjects() -> Vec<Subject> {
         ("rendezvous, receivers", 0, channel::bounded(0)),
     ] {
         let (subject, own) = Subject::new(name, Serves::One { kept }, ends, receive, give);
-        let subject = Subject { is_mixed: false, ..subject };
-        // A waiting future is no partner for `try_send` at a rendezvous.
+        // A waiting future is no partner for `try_send` at a rendezvous, and elsewhere has a queue of its own.
         subjects.push(match kept {
             0 => subject,
-            _ => subject.with_future(own, |own| async move { own.1.recv_async().await.expect("connected") }),
+            _ => Subject {
+                scripts: vec![BLOCKING, FUTURES],
+                ..subject.with_future(own, |own| async move { own.1.recv_async().await.expect("connected") })
+            },
         });
     }
     let send: fn(&Ends, Option<Duration>) -> bool =
@@ -466,16 +560,8 @@ fn each_primitive_serves_its_waiters_as_a_queue_under_one_lock_would() {
     for workers in [1, 2] {
         for seed in 0..2 {
             let each = move |index: usize| {
-                let subject = subjects().swap_remove(index);
-                let blocking = [Kind::Task, Kind::Thread];
-                let (is_mixed, has_future) = (subject.is_mixed, subject.wait_async.is_some());
-                match (is_mixed, has_future) {
-                    (true, true) => run_script(subject, &[Kind::Task, Kind::Thread, Kind::Future], seed),
-                    (_, false) => run_script(subject, &blocking, seed),
-                    (false, true) => {
-                        run_script(subject, &blocking, seed);
-                        run_script(subjects().swap_remove(index), &[Kind::Future], seed);
-                    }
+                for kinds in subjects().swap_remove(index).scripts {
+                    run_script(subjects().swap_remove(index), kinds, seed);
                 }
             };
             for index in 0..subjects().len() {

@@ -83,7 +83,7 @@ impl<T> Entry<T> {
         self.number.set(number);
     }
 
-    /// True for an arm of a select.
+    /// Returns true for an arm of a select.
     #[inline(always)]
     fn is_arm(&self) -> bool {
         !self.token.get().is_null()
@@ -99,7 +99,7 @@ impl<T> Entry<T> {
         unsafe { self.token.get().as_ref() }
     }
 
-    /// True unless the entry is an arm of a select that was served elsewhere, or of the select behind `own`.
+    /// Returns true unless the entry is an arm of a select that was served elsewhere, or of the select behind `own`.
     ///
     /// # Safety
     /// The entry is linked, under the lock.
@@ -108,7 +108,7 @@ impl<T> Entry<T> {
         unsafe { self.select_token() }.is_none_or(|token| !ptr::eq(token, own) && token.is_open())
     }
 
-    /// The data, while only the caller reaches it.
+    /// Returns the data, while only the caller reaches it.
     ///
     /// # Safety
     /// The entry is in no lane, its data was not taken, and the caller is its waiter or has just served it under the lock.
@@ -131,7 +131,7 @@ impl<T> Entry<T> {
         unsafe { ManuallyDrop::take(&mut *self.data.get()) }
     }
 
-    /// The data of an entry in a lane.
+    /// Returns the data of an entry in a lane.
     ///
     /// # Safety
     /// The entry is linked, and stays so while the result lives, under the lock.
@@ -166,13 +166,13 @@ impl<T> Lane<T> {
         Lane { head: ptr::null() }
     }
 
-    /// True without an entry: a look that takes one load.
+    /// Returns true if there is no entry, by one load.
     #[inline(always)]
     pub(super) fn is_bare(&self) -> bool {
         self.head.is_null()
     }
 
-    /// The entries, longest waiter first.
+    /// Walks the entries, longest waiter first.
     fn entries(&self) -> impl Iterator<Item = &Entry<T>> {
         // SAFETY: a linked entry is alive by the contract of `push`; none is unlinked while this lane is borrowed.
         let first = unsafe { self.head.as_ref() };
@@ -183,13 +183,15 @@ impl<T> Lane<T> {
         })
     }
 
-    /// The data of the waiters that no other queue has served, longest waiter first. Without arms of `own`.
+    /// Walks the data of the waiters that no other queue has served, longest waiter first.
+    ///
+    /// Leaves the arms of `own` out.
     pub(super) fn data(&self, own: *const Claim) -> impl Iterator<Item = &T> {
         // SAFETY: linked, and this lane stays borrowed.
         self.entries().filter(move |entry| unsafe { entry.is_open(own) }).map(|entry| unsafe { entry.look() })
     }
 
-    /// The first of [`data`](Lane::data).
+    /// Returns the first of [`data`](Lane::data).
     #[inline]
     pub(super) fn front(&self, own: *const Claim) -> Option<&T> {
         // SAFETY: a linked entry is alive by the contract of `push`.

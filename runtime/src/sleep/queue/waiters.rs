@@ -23,7 +23,7 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
         Waiters { lanes, served, own: ptr::null() }
     }
 
-    /// As the select behind `own` sees them: without its own arms.
+    /// Hides the arms of the select behind `own`.
     pub(super) fn seen_by(self, own: &Claim) -> Self {
         Waiters { own, ..self }
     }

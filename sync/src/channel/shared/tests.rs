@@ -1,6 +1,8 @@
 //! A back-off before a wait does not change its outcome, and each watcher is notified once. Both
 //! depend on timing that no test from outside can bring about.
 
+#![forbid(unsafe_code)]
+
 use std::pin::Pin;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
