@@ -159,6 +159,9 @@ impl Semaphore {
     }
 
     /// Removes up to `count` free permits for good and returns how many.
+    ///
+    /// A permit that was served is not free, even if its future or its operation of a select is dropped
+    /// later without its use: the permit is free from then on, and can be forgotten then.
     pub fn forget_permits(&self, count: usize) -> usize {
         let before = self.change(|free| Some(free - free.min(count)));
         before.map_or(0, |free| free.min(count))
@@ -433,7 +436,7 @@ impl Semaphore {
 }
 
 impl ArmPolicy<(), usize, 1> for Semaphore {
-    fn is_ready(&self, (): &(), wanted: &usize, waiters: &Waiters<'_, usize, 1>) -> bool {
+    fn is_ready(&self, (): &(), wanted: &mut usize, waiters: &Waiters<'_, usize, 1>) -> bool {
         let free = self.claim();
         let is_ready = *wanted <= free && waiters.is_empty(0);
         if is_ready {

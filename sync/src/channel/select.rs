@@ -390,7 +390,7 @@ impl SelectedOperation<'_> {
     #[track_caller]
     pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
         self.completed(Target::Waits(ptr::from_ref(source).cast()));
-        source.outcome(Taken(()))
+        source.outcome(Taken::default())
     }
 
     #[track_caller]

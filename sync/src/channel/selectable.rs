@@ -36,11 +36,17 @@ pub trait Selectable: sealed::Sealed {
 
     /// Takes the source without waiting, once.
     #[doc(hidden)]
-    fn take_now(&self) -> bool;
+    fn take_now(&self) -> Option<sealed::Taken>;
+
+    /// Says what a waker has taken for an arm that it served.
+    #[doc(hidden)]
+    fn served(&self, _arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken::default()
+    }
 
     /// Gives back what was taken once.
     #[doc(hidden)]
-    fn give_back(&self) {}
+    fn give_back(&self, _taken: sealed::Taken) {}
 
     /// Makes the outcome once the source was taken.
     #[doc(hidden)]
@@ -52,6 +58,7 @@ pub(super) mod sealed {
     /// A type that a select can wait for.
     pub trait Sealed {}
 
-    /// Proves that a select has taken the source.
-    pub struct Taken(pub(in super::super) ());
+    /// Proves that a select has taken the source. Of an auto-reset event it holds the age of the set.
+    #[derive(Clone, Copy, Default)]
+    pub struct Taken(pub(in super::super) u64);
 }

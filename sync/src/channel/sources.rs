@@ -8,7 +8,7 @@ use crate::countdown::Countdown;
 use crate::countdown_event::CountdownEvent;
 use crate::manual_reset_event::ManualResetEvent;
 use crate::semaphore::{Semaphore, SemaphorePermit};
-use crate::wait::QueueArm;
+use crate::wait::{self, QueueArm};
 use crate::wait_group::WaitGroup;
 
 impl sealed::Sealed for AutoResetEvent {}
@@ -25,12 +25,17 @@ impl Selectable for AutoResetEvent {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.try_wait()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        wait::charge();
+        self.take_set().map(sealed::Taken)
     }
 
-    fn give_back(&self) {
-        self.set();
+    fn served(&self, arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(arm.replace(0))
+    }
+
+    fn give_back(&self, of_set: sealed::Taken) {
+        self.pass_on(of_set.0);
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -44,8 +49,8 @@ impl Selectable for ManualResetEvent {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.is_set()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.is_set().then(sealed::Taken::default)
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -59,8 +64,8 @@ impl Selectable for CountdownEvent {
         self.state.arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.is_set()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.is_set().then(sealed::Taken::default)
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -74,8 +79,8 @@ impl Selectable for WaitGroup {
         self.state.arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.count() == 0
+    fn take_now(&self) -> Option<sealed::Taken> {
+        (self.count() == 0).then(sealed::Taken::default)
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -89,11 +94,11 @@ impl Selectable for Semaphore {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.take(1)
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.take(1).then(sealed::Taken::default)
     }
 
-    fn give_back(&self) {
+    fn give_back(&self, _taken: sealed::Taken) {
         self.add_permits(1);
     }
 

@@ -16,8 +16,8 @@ pub struct WaitArm<'a, S: Selectable> {
     source: &'a S,
     /// Made for a wait.
     place: OnceCell<S::Arm<'a>>,
-    /// True if the source was taken for it, and the arm is not completed yet.
-    taken: Cell<bool>,
+    /// What was taken of the source for it, until the arm is completed.
+    taken: Cell<Option<Taken>>,
 }
 
 /// Makes the arm of a source, by a method that is found behind an `Arc` too.
@@ -36,13 +36,13 @@ impl<S: Selectable> SelectArm for S {}
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.
     pub fn new(source: &'a S) -> Self {
-        WaitArm { source, place: OnceCell::new(), taken: Cell::new(false) }
+        WaitArm { source, place: OnceCell::new(), taken: Cell::new(None) }
     }
 
     /// Returns what was taken, after the arm was selected.
     pub fn complete(&self) -> S::Outcome<'a> {
-        assert!(self.taken.take(), "only the arm that was chosen is completed");
-        self.source.outcome(Taken(()))
+        let taken = self.taken.take().expect("only the arm that was chosen is completed");
+        self.source.outcome(taken)
     }
 }
 
@@ -50,7 +50,7 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     fn try_now(&self) -> bool {
         let taken = self.source.take_now();
         self.taken.set(taken);
-        taken
+        taken.is_some()
     }
 
     fn place(&self, _purpose: Purpose) -> Option<&dyn wait::Arm> {
@@ -58,14 +58,14 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     }
 
     fn accept(&self) -> bool {
-        self.taken.set(true);
+        self.taken.set(self.place.get().map(|place| self.source.served(place)));
         true
     }
 }
 
 impl<S: Selectable> Operation for WaitArm<'_, S> {
     fn abandon(&self) {
-        self.source.give_back();
+        self.taken.take().into_iter().for_each(|taken| self.source.give_back(taken));
     }
 
     fn target(&self) -> Target {

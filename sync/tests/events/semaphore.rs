@@ -523,3 +523,18 @@ fn _shared_and_sent(semaphore: &Arc<Semaphore>) {
     sent(semaphore.acquire_async());
     sent(Arc::clone(semaphore).acquire_many_owned_async(1));
 }
+
+#[test]
+fn permits_that_were_forgotten_do_not_come_back_with_a_dropped_future() {
+    everywhere(|| {
+        let semaphore = Semaphore::new(0);
+        let mut request = Box::pin(semaphore.acquire_async());
+        assert!(poll(request.as_mut(), &Arc::default()).is_pending());
+        semaphore.add_permits(3);
+        assert_eq!(semaphore.forget_permits(9), 2, "the third was served");
+        drop(request);
+        assert_eq!(semaphore.available_permits(), 1, "of three permits two were forgotten");
+        assert_eq!(semaphore.forget_permits(9), 1);
+        assert_eq!(semaphore.available_permits(), 0);
+    });
+}
