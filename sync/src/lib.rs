@@ -54,5 +54,7 @@ pub use rwlock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockExt, RwLockReadGuard,
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-pub use semaphore::{OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError};
+pub use semaphore::{
+    AcquireError, OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError,
+};
 pub use wait_group::{OwnedWorker, WaitGroup, Worker};

@@ -13,13 +13,13 @@ use crate::wait::Arm;
 /// | [`AutoResetEvent`](crate::AutoResetEvent) | when it is set and no task waits longer | has used the set |
 /// | [`ManualResetEvent`](crate::ManualResetEvent) | while it is set, or by a set that came while the select waited | |
 /// | [`CountdownEvent`](crate::CountdownEvent), [`WaitGroup`](crate::WaitGroup) | when the count is zero, or was while the select waited | |
-/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer | has the permit |
+/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer, or once it is closed | has the permit, or an error |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 ///
 /// Other crates cannot implement it. Receives of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
 /// [`watch`](crate::watch) are raced against a select, as [`select!`](crate::select) tells.
 pub trait Selectable: sealed::Sealed {
-    /// The permit of a semaphore, nothing of an event.
+    /// The permit of a semaphore or the error of a closed one, nothing of an event.
     type Outcome<'a>
     where
         Self: 'a;
@@ -58,7 +58,8 @@ pub(super) mod sealed {
     /// A type that a select can wait for.
     pub trait Sealed {}
 
-    /// Proves that a select has taken the source. Of an auto-reset event it holds the age of the set.
+    /// Proves that a select has taken the source. It holds the age of the set of an auto-reset event, and the number
+    /// of permits of a semaphore.
     #[derive(Clone, Copy, Default)]
     pub struct Taken(pub(in super::super) u64);
 }

@@ -7,7 +7,7 @@ use crate::auto_reset_event::{Age, AutoResetEvent};
 use crate::countdown::Countdown;
 use crate::countdown_event::CountdownEvent;
 use crate::manual_reset_event::ManualResetEvent;
-use crate::semaphore::{Semaphore, SemaphorePermit};
+use crate::semaphore::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
 use crate::wait::{self, QueueArm};
 use crate::wait_group::WaitGroup;
 
@@ -87,7 +87,7 @@ impl Selectable for WaitGroup {
 }
 
 impl Selectable for Semaphore {
-    type Outcome<'a> = SemaphorePermit<'a>;
+    type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
     type Arm<'a> = QueueArm<'a, (), usize, 1, Self>;
 
     fn arm(&self) -> Self::Arm<'_> {
@@ -95,14 +95,25 @@ impl Selectable for Semaphore {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        self.take(1).then(sealed::Taken::default)
+        match self.take(1) {
+            Ok(()) => Some(sealed::Taken(1)),
+            Err(TryAcquireError::Closed) => Some(sealed::Taken(0)),
+            Err(TryAcquireError::NoPermits) => None,
+        }
     }
 
-    fn give_back(&self, _taken: sealed::Taken) {
-        self.add_permits(1);
+    fn served(&self, arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(arm.replace(1) as u64)
     }
 
-    fn outcome(&self, _taken: sealed::Taken) -> SemaphorePermit<'_> {
-        SemaphorePermit::new(self, 1)
+    fn give_back(&self, permits: sealed::Taken) {
+        drop(self.outcome(permits));
+    }
+
+    fn outcome(&self, permits: sealed::Taken) -> Self::Outcome<'_> {
+        match permits.0 {
+            0 => Err(AcquireError::new()),
+            _ => Ok(SemaphorePermit::new(self, 1)),
+        }
     }
 }

@@ -41,8 +41,7 @@ impl<'a, S: Selectable> WaitArm<'a, S> {
 
     /// Returns what was taken, after the arm was selected.
     pub fn complete(&self) -> S::Outcome<'a> {
-        let taken = self.taken.take().expect("only the arm that was chosen is completed");
-        self.source.outcome(taken)
+        self.source.outcome(self.take().expect("only the arm that was chosen is completed"))
     }
 }
 
@@ -65,7 +64,11 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
 
 impl<S: Selectable> Operation for WaitArm<'_, S> {
     fn abandon(&self) {
-        self.taken.take().into_iter().for_each(|taken| self.source.give_back(taken));
+        self.take().into_iter().for_each(|taken| self.source.give_back(taken));
+    }
+
+    fn take(&self) -> Option<Taken> {
+        self.taken.take()
     }
 
     fn target(&self) -> Target {
