@@ -41,7 +41,7 @@ pub trait Selectable: sealed::Sealed {
     /// Says what a waker has taken for an arm that it served.
     #[doc(hidden)]
     fn served(&self, _arm: &Self::Arm<'_>) -> sealed::Taken {
-        sealed::Taken::default()
+        sealed::Taken(0)
     }
 
     /// Gives back what was taken once.
@@ -60,6 +60,5 @@ pub(super) mod sealed {
 
     /// Proves that a select has taken the source. It holds the age of the set of an auto-reset event, and the number
     /// of permits of a semaphore.
-    #[derive(Clone, Copy, Default)]
     pub struct Taken(pub(in super::super) u64);
 }

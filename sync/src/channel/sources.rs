@@ -50,7 +50,7 @@ impl Selectable for ManualResetEvent {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        self.is_set().then(sealed::Taken::default)
+        self.is_set().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -65,7 +65,7 @@ impl Selectable for CountdownEvent {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        self.is_set().then(sealed::Taken::default)
+        self.is_set().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -80,7 +80,7 @@ impl Selectable for WaitGroup {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        (self.count() == 0).then(sealed::Taken::default)
+        (self.count() == 0).then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}

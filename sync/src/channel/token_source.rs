@@ -18,7 +18,7 @@ impl Selectable for CancelToken {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        self.is_cancelled().then(sealed::Taken::default)
+        self.is_cancelled().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}

@@ -48,8 +48,9 @@ impl<'a, S: Selectable> WaitArm<'a, S> {
 impl<S: Selectable> Arm for WaitArm<'_, S> {
     fn try_now(&self) -> bool {
         let taken = self.source.take_now();
+        let is_taken = taken.is_some();
         self.taken.set(taken);
-        taken.is_some()
+        is_taken
     }
 
     fn place(&self, _purpose: Purpose) -> Option<&dyn wait::Arm> {
