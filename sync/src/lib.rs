@@ -13,6 +13,7 @@ mod lazy_lock;
 mod manual_reset_event;
 mod messages;
 mod mutex;
+mod notify;
 mod once;
 mod once_cell;
 pub mod oneshot;
@@ -44,6 +45,7 @@ pub use mutex::{
     FairMutex, FairMutexGuard, MappedFairMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawFairMutex,
     RawMutex,
 };
+pub use notify::Notify;
 pub use once::{Once, OnceState};
 pub use once_cell::{OnceCell, OnceLock};
 pub use reentrant_mutex::{

@@ -12,6 +12,7 @@ use crate::wait::Arm;
 /// | --- | --- | --- |
 /// | [`AutoResetEvent`](crate::AutoResetEvent) | when it is set and no task waits longer | has used the set |
 /// | [`ManualResetEvent`](crate::ManualResetEvent) | while it is set, or by a set that came while the select waited | |
+/// | [`Notify`](crate::Notify) | when a notification is kept for it, or comes | has used the notification |
 /// | [`CountdownEvent`](crate::CountdownEvent), [`WaitGroup`](crate::WaitGroup) | when the count is zero, or was while the select waited | |
 /// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer, or once it is closed | has the permit, or an error |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
@@ -58,7 +59,7 @@ pub(super) mod sealed {
     /// A type that a select can wait for.
     pub trait Sealed {}
 
-    /// Proves that a select has taken the source. It holds the age of the set of an auto-reset event, and the number
-    /// of permits of a semaphore.
+    /// Proves that a select has taken the source. It holds the age of the set of an auto-reset event, the number of
+    /// permits of a semaphore, and 1 for the notification of one.
     pub struct Taken(pub(in super::super) u64);
 }

@@ -7,6 +7,7 @@ use crate::auto_reset_event::{Age, AutoResetEvent};
 use crate::countdown::Countdown;
 use crate::countdown_event::CountdownEvent;
 use crate::manual_reset_event::ManualResetEvent;
+use crate::notify::{Notify, State};
 use crate::semaphore::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
 use crate::wait::{self, QueueArm};
 use crate::wait_group::WaitGroup;
@@ -14,6 +15,7 @@ use crate::wait_group::WaitGroup;
 impl sealed::Sealed for AutoResetEvent {}
 impl sealed::Sealed for ManualResetEvent {}
 impl sealed::Sealed for CountdownEvent {}
+impl sealed::Sealed for Notify {}
 impl sealed::Sealed for WaitGroup {}
 impl sealed::Sealed for Semaphore {}
 
@@ -36,6 +38,31 @@ impl Selectable for AutoResetEvent {
 
     fn give_back(&self, of_set: sealed::Taken) {
         self.pass_on(of_set.0);
+    }
+
+    fn outcome(&self, _taken: sealed::Taken) {}
+}
+
+impl Selectable for Notify {
+    type Outcome<'a> = ();
+    type Arm<'a> = QueueArm<'a, State, bool>;
+
+    fn arm(&self) -> Self::Arm<'_> {
+        self.queue_arm()
+    }
+
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.take().then_some(sealed::Taken(1))
+    }
+
+    fn served(&self, arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(arm.replace(false).into())
+    }
+
+    fn give_back(&self, is_of_one: sealed::Taken) {
+        if is_of_one.0 == 1 {
+            self.notify_one();
+        }
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}

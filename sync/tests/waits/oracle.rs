@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::{JoinHandle, spawn, yield_now};
 use fibra_sync::{
-    AutoResetEvent, Condvar, CountdownEvent, ManualResetEvent, OnceCell, Semaphore, WaitGroup, broadcast,
-    channel, watch,
+    AutoResetEvent, Condvar, CountdownEvent, ManualResetEvent, Notify, OnceCell, Semaphore, WaitGroup,
+    broadcast, channel, watch,
 };
 
 use crate::common::{Dice, Side, beside_in_a_thread, guarded, pause, runtime, until};
@@ -99,6 +99,25 @@ fn subjects() -> Vec<Subject> {
         AutoResetEvent::set,
     );
     let auto_reset = auto_reset.with_future(own, |own| async move { own.wait_async().await });
+
+    let (notification, own) = Subject::new(
+        "notification",
+        Serves::One { kept: 1 },
+        Notify::new(),
+        |notify, timeout| notify.notified_timeout(limit(timeout)),
+        Notify::notify_one,
+    );
+    let notification = notification.with_future(own, |own| async move { own.notified_async().await });
+
+    let (notification_of_all, own) = Subject::new(
+        "notification of all",
+        Serves::All,
+        Notify::new(),
+        |notify, timeout| notify.notified_timeout(limit(timeout)),
+        Notify::notify_waiters,
+    );
+    let notification_of_all =
+        notification_of_all.with_future(own, |own| async move { own.notified_async().await });
 
     let (manual_reset, own) = Subject::new(
         "manual-reset event",
@@ -194,6 +213,8 @@ fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         semaphore,
         auto_reset,
+        notification,
+        notification_of_all,
         manual_reset,
         pulse,
         countdown,
