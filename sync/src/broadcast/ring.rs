@@ -21,7 +21,7 @@
 
 use std::time::Instant;
 
-use crate::wait::{Admit, Outcome, Until, WaitDescription, WaitQueue};
+use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
 
 /// How many messages a dropped receiver skips under one hold of the lock.
 const SKIPS: u64 = 64;
@@ -83,6 +83,12 @@ impl<V: Clone> Ring<V> {
     /// Runs `f` under the lock.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<V>) -> R) -> R {
         self.queue.with(|state, _| f(state))
+    }
+
+    /// Looks at the state, as an operation that counts.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&mut State<V>) -> R) -> R {
+        wait::charge();
+        self.with(look)
     }
 
     /// Adds a message and wakes the receivers. Gives the message back if there is no receiver.

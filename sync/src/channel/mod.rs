@@ -15,6 +15,9 @@
 //!
 //! A sender hands its message to the receiver that waits longest. A receiver that makes room fills it with the message of the
 //! sender that waits longest. So no arrival overtakes a waiter.
+//!
+//! Each operation counts against the budget of its task, also one that fails or only looks, as [`try_recv`](Receiver::try_recv)
+//! and [`len`](Receiver::len) do. So each is a point where a task may yield, and a loop over one lets other tasks run.
 
 mod arm;
 mod choice;

@@ -161,15 +161,12 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let received = match &self.source {
+        wait::charge();
+        match &self.source {
             Source::Senders(channel) => channel.shared.try_recv(),
             Source::Clock(timer) => timer.try_recv(None),
             Source::Never => Err(TryRecvError::Empty),
-        };
-        if received.is_ok() {
-            wait::charge();
         }
-        received
     }
 
     /// Receives a message, waiting no longer than `timeout`.
@@ -235,6 +232,7 @@ impl<T> Receiver<T> {
     /// assert!(receiver.same_channel(&receiver.clone()));
     /// ```
     pub fn len(&self) -> usize {
+        wait::charge();
         match &self.source {
             Source::Senders(channel) => channel.shared.look(|state, _| state.queue.len()),
             Source::Clock(timer) => usize::from(timer.is_ready()),
@@ -249,6 +247,7 @@ impl<T> Receiver<T> {
 
     /// Returns true if no message more has room, as always at a rendezvous.
     pub fn is_full(&self) -> bool {
+        wait::charge();
         match &self.source {
             Source::Senders(channel) => channel.shared.look(|state, _| state.is_full()),
             Source::Clock(timer) => timer.is_ready(),
