@@ -31,10 +31,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::drop_all::drop_all;
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use ring::{Received, Ring, Sent};
@@ -216,6 +216,8 @@ impl<T> Sender<T> {
     }
 
     /// Waits until there is no receiver.
+    ///
+    /// The last receiver has then dropped the messages that were left for it.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -468,12 +470,13 @@ impl<T> Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let end = self.ring.unsubscribe();
-        // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
-        while self.next < end {
-            let unneeded = self.ring.with(|state| state.skip(&mut self.next, end));
-            // No cancellation cuts the destructors of the values short.
-            shield(|| drop(unneeded));
-        }
+        drop_all(|| {
+            // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
+            while self.next < end {
+                drop(self.ring.with(|state| state.skip(&mut self.next, end)));
+            }
+            self.ring.leave();
+        });
     }
 }
 

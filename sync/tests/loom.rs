@@ -53,6 +53,8 @@ mod channel {
 }
 #[path = "../src/countdown.rs"]
 mod countdown;
+#[path = "../src/drop_all.rs"]
+mod drop_all;
 /// The public types, for models that go through the public interface.
 #[path = "../src/messages.rs"]
 mod messages;

@@ -8,7 +8,6 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use super::counted::Counted;
@@ -294,8 +293,7 @@ impl<T> Drop for Receiver<T> {
         if let Source::Senders(channel) = &self.source
             && channel.receivers.decrease()
         {
-            // No cancellation cuts the destructors of the messages short.
-            shield(|| channel.shared.close_and_clear());
+            channel.shared.close_and_clear();
         }
     }
 }
