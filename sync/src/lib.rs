@@ -9,6 +9,7 @@ mod compile_fail;
 mod condvar;
 mod countdown;
 mod countdown_event;
+mod drop_all;
 mod lazy_lock;
 mod manual_reset_event;
 mod messages;
