@@ -55,7 +55,8 @@ static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 ///
 /// # Differences from tokio's
 /// `acquire` blocks the task or the thread; [`acquire_async`](Semaphore::acquire_async) is for
-/// futures. The forms with a deadline fail as `try_acquire` does. Numbers of permits are `usize`.
+/// futures. Both panic once the semaphore is closed; where it may be closed,
+/// [`acquire_unless_closed`](Semaphore::acquire_unless_closed) returns a `Result`. Numbers of permits are `usize`.
 ///
 /// # Examples
 /// ```
@@ -68,7 +69,7 @@ static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 ///     .map(|page| {
 ///         let printers = Arc::clone(&printers);
 ///         fibra::spawn(move || {
-///             let _printer = printers.acquire().unwrap();
+///             let _printer = printers.acquire();
 ///             page * 10 // at most two are here at once
 ///         })
 ///     })
@@ -87,7 +88,7 @@ static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 /// # use fibra_sync as sync;
 /// let permit = {
 ///     let semaphore = sync::Semaphore::new(1);
-///     semaphore.acquire().unwrap()
+///     semaphore.acquire()
 /// };
 /// ```
 pub struct Semaphore {
@@ -118,6 +119,8 @@ impl Semaphore {
 
     /// Lets all waiting and later requests fail.
     ///
+    /// Those that cannot say so panic, such as [`acquire`](Semaphore::acquire).
+    ///
     /// Permits that are held stay valid, and are counted when they are given back. A semaphore that
     /// is closed stays closed.
     ///
@@ -129,11 +132,10 @@ impl Semaphore {
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// let jobs = Arc::new(Semaphore::new(0));
     /// let takes = Arc::clone(&jobs);
-    /// let taker = fibra::spawn(move || takes.acquire().is_ok());
+    /// let taker = fibra::spawn(move || takes.acquire_unless_closed(1).is_ok());
     /// fibra::yield_now();
     /// jobs.close();
-    /// assert!(!taker.join().unwrap());
-    /// assert!(jobs.is_closed() && jobs.acquire().is_err());
+    /// assert!(!taker.join().unwrap() && jobs.is_closed());
     /// assert_eq!(jobs.try_acquire().err(), Some(TryAcquireError::Closed));
     /// # });
     /// # Ok::<(), std::io::Error>(())
@@ -199,9 +201,10 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point. A caller that unwinds holds no permit.
     ///
-    /// # Errors
-    /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
-    pub fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+    /// # Panics
+    /// Panics if the semaphore is [closed](Semaphore::close), also meanwhile.
+    #[track_caller]
+    pub fn acquire(&self) -> SemaphorePermit<'_> {
         self.acquire_many(1)
     }
 
@@ -212,13 +215,40 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point. A caller that unwinds holds no permit.
     ///
+    /// # Panics
+    /// Panics if the semaphore is [closed](Semaphore::close), also meanwhile.
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    #[track_caller]
+    pub fn acquire_many(&self, count: usize) -> SemaphorePermit<'_> {
+        match self.acquire_unless_closed(count) {
+            Ok(permits) => permits,
+            Err(closed) => closed.raise(),
+        }
+    }
+
+    /// Takes `count` permits, unless the semaphore is closed.
+    ///
+    /// Otherwise it behaves as [`acquire_many`](Semaphore::acquire_many) does.
+    ///
+    /// # Cancellation
+    /// A cancellation point. A caller that unwinds holds no permit.
+    ///
     /// # Errors
     /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
+    /// ```
+    /// let semaphore = fibra_sync::Semaphore::new(2);
+    /// assert_eq!(semaphore.acquire_unless_closed(2).map(|both| both.num_permits()), Ok(2));
+    /// semaphore.close();
+    /// assert!(semaphore.acquire_unless_closed(1).is_err());
+    /// assert!(fibra_runtime::block_on(semaphore.acquire_unless_closed_async(1)).is_err());
+    /// ```
     #[track_caller]
-    pub fn acquire_many(&self, count: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+    pub fn acquire_unless_closed(&self, count: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.enter(count, || None).map_err(|_| AcquireError::new())?;
         Ok(SemaphorePermit::new(self, count))
     }
@@ -228,9 +258,8 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// Fails if the permit did not come in time, or if the semaphore is [closed](Semaphore::close).
-    pub fn acquire_timeout(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+    /// Returns `None` if the permit did not come in time, or if the semaphore is [closed](Semaphore::close).
+    pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         self.acquire_many_timeout(1, timeout)
     }
 
@@ -239,44 +268,32 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     ///
     /// # Examples
     /// ```
-    /// use fibra_sync::{Semaphore, TryAcquireError};
     /// use std::time::{Duration, Instant};
-    /// let semaphore = Semaphore::new(2);
+    /// let semaphore = fibra_sync::Semaphore::new(2);
     /// let brief = Duration::from_millis(1);
     /// let both = semaphore.acquire_many(2);
-    /// assert_eq!(semaphore.acquire_timeout(brief).err(), Some(TryAcquireError::NoPermits));
-    /// assert!(semaphore.acquire_many_timeout(2, brief).is_err());
+    /// assert!(semaphore.acquire_timeout(brief).is_none());
+    /// assert!(semaphore.acquire_many_timeout(2, brief).is_none());
     /// drop(both);
     /// let one = semaphore.acquire_deadline(Instant::now()).unwrap();
-    /// assert!(semaphore.acquire_many_deadline(2, Instant::now()).is_err());
+    /// assert!(semaphore.acquire_many_deadline(2, Instant::now()).is_none());
     /// assert_eq!(one.num_permits(), 1);
     /// ```
     #[track_caller]
-    pub fn acquire_many_timeout(
-        &self,
-        count: usize,
-        timeout: Duration,
-    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.enter(count, || time::deadline(timeout))?;
-        Ok(SemaphorePermit::new(self, count))
+    pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        self.enter(count, || time::deadline(timeout)).is_ok().then(|| SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit, but does not wait beyond `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point.
-    ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    pub fn acquire_deadline(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+    pub fn acquire_deadline(&self, deadline: Instant) -> Option<SemaphorePermit<'_>> {
         self.acquire_many_deadline(1, deadline)
     }
 
@@ -285,19 +302,11 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
-    pub fn acquire_many_deadline(
-        &self,
-        count: usize,
-        deadline: Instant,
-    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
-        self.enter(count, || Some(deadline))?;
-        Ok(SemaphorePermit::new(self, count))
+    pub fn acquire_many_deadline(&self, count: usize, deadline: Instant) -> Option<SemaphorePermit<'_>> {
+        self.enter(count, || Some(deadline)).is_ok().then(|| SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit if it need not wait for it.
@@ -332,24 +341,39 @@ impl Semaphore {
     /// Dropped before its end, the future leaves the queue. A permit that it was served meanwhile
     /// goes to the next waiter.
     ///
-    /// # Errors
-    /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
+    /// # Panics
+    /// Panics if the semaphore is [closed](Semaphore::close), also meanwhile.
     ///
     /// # Examples
     /// ```
     /// let semaphore = fibra_sync::Semaphore::new(3);
     /// let free = fibra_runtime::block_on(async {
-    ///     let _one = semaphore.acquire_async().await?;
-    ///     let _two = semaphore.acquire_many_async(2).await?;
-    ///     Ok::<_, fibra_sync::AcquireError>(semaphore.available_permits())
+    ///     let _one = semaphore.acquire_async().await;
+    ///     let _two = semaphore.acquire_many_async(2).await;
+    ///     semaphore.available_permits()
     /// });
-    /// assert_eq!((free, semaphore.available_permits()), (Ok(0), 3));
+    /// assert_eq!((free, semaphore.available_permits()), (0, 3));
     /// ```
-    pub async fn acquire_async(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
+    pub async fn acquire_async(&self) -> SemaphorePermit<'_> {
         self.acquire_many_async(1).await
     }
 
     /// Takes `count` permits at once, as a future, for `async` code.
+    ///
+    /// See [`acquire_async`](Semaphore::acquire_async) for its place in the queue and its
+    /// cancellation.
+    ///
+    /// # Panics
+    /// Panics if the semaphore is [closed](Semaphore::close), also meanwhile.
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
+        match self.acquire_unless_closed_async(count).await {
+            Ok(permits) => permits,
+            Err(closed) => closed.raise(),
+        }
+    }
+
+    /// Takes `count` permits, unless the semaphore is closed, as a future.
     ///
     /// See [`acquire_async`](Semaphore::acquire_async) for its place in the queue and its
     /// cancellation.
@@ -359,7 +383,10 @@ impl Semaphore {
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    pub async fn acquire_many_async(&self, count: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+    pub async fn acquire_unless_closed_async(
+        &self,
+        count: usize,
+    ) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.enter_async(count).await?;
         Ok(SemaphorePermit::new(self, count))
     }
@@ -584,16 +611,15 @@ fn too_many_asked_for(count: usize) -> ! {
 /// # Examples
 /// ```
 /// let semaphore = fibra_sync::Semaphore::new(3);
-/// let mut permits = semaphore.acquire_many(3)?;
+/// let mut permits = semaphore.acquire_many(3);
 /// let one = permits.split(1).unwrap();
 /// assert_eq!((permits.num_permits(), one.num_permits()), (2, 1));
 /// assert!(permits.split(3).is_none());
 /// permits.merge(one);
 /// assert!(std::ptr::eq(permits.semaphore(), &semaphore));
 /// drop(permits);
-/// semaphore.acquire()?.forget();
+/// semaphore.acquire().forget();
 /// assert_eq!(semaphore.available_permits(), 2);
-/// # Ok::<(), fibra_sync::AcquireError>(())
 /// ```
 #[must_use = "dropped at once it gives the permits back at once"]
 pub struct Permits<S: Deref<Target = Semaphore>> {

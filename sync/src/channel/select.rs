@@ -112,7 +112,7 @@ impl<'a> Select<'a> {
     /// let permits = Semaphore::new(1);
     /// let mut select = Select::new();
     /// select.wait(&permits);
-    /// let permit = select.select().wait(&permits).unwrap();
+    /// let permit = select.select().wait(&permits);
     /// assert_eq!(permits.available_permits(), 0);
     /// # drop(permit);
     /// ```
@@ -382,10 +382,10 @@ impl SelectedOperation<'_> {
         unsafe { &*ptr::from_ref(&*arm).cast::<RecvArm<'_, T>>() }.complete()
     }
 
-    /// Takes the permit of a semaphore or the error of a closed one, or nothing of an event, without waiting.
+    /// Takes the permit of a semaphore, or nothing of an event, without waiting.
     ///
     /// # Panics
-    /// Panics if this is not the operation that was added for `source`, by this very reference.
+    /// Panics if this is not the operation that was added for `source`, by this very reference, or if the semaphore is closed.
     #[track_caller]
     pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
         let arm = self.completed(Target::Waits(ptr::from_ref(source).cast()));

@@ -114,7 +114,7 @@ impl Selectable for WaitGroup {
 }
 
 impl Selectable for Semaphore {
-    type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
+    type Outcome<'a> = SemaphorePermit<'a>;
     type Arm<'a> = QueueArm<'a, (), usize, 1, Self>;
 
     fn arm(&self) -> Self::Arm<'_> {
@@ -134,13 +134,13 @@ impl Selectable for Semaphore {
     }
 
     fn give_back(&self, permits: sealed::Taken) {
-        drop(self.outcome(permits));
+        drop(SemaphorePermit::new(self, permits.0 as usize));
     }
 
-    fn outcome(&self, permits: sealed::Taken) -> Self::Outcome<'_> {
+    fn outcome(&self, permits: sealed::Taken) -> SemaphorePermit<'_> {
         match permits.0 {
-            0 => Err(AcquireError::new()),
-            _ => Ok(SemaphorePermit::new(self, 1)),
+            0 => AcquireError::new().raise(),
+            _ => SemaphorePermit::new(self, 1),
         }
     }
 }

@@ -23,6 +23,13 @@ impl AcquireError {
     pub(crate) fn new() -> Self {
         AcquireError(())
     }
+
+    /// Panics, for a request that cannot return an error.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn raise<T>(self) -> T {
+        panic!("the semaphore is closed: `acquire_unless_closed` returns an error instead of this panic")
+    }
 }
 
 impl fmt::Display for AcquireError {

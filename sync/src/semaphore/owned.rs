@@ -18,9 +18,10 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire`](Semaphore::acquire).
-    pub fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+    /// # Panics
+    /// As [`acquire`](Semaphore::acquire) does.
+    #[track_caller]
+    pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
         self.acquire_many_owned(1)
     }
 
@@ -29,11 +30,8 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire`](Semaphore::acquire).
-    ///
     /// # Panics
-    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    /// As [`acquire_many`](Semaphore::acquire_many) does.
     ///
     /// # Examples
     /// ```
@@ -41,19 +39,50 @@ impl Semaphore {
     /// use std::time::{Duration, Instant};
     /// let semaphore = Arc::new(fibra_sync::Semaphore::new(2));
     /// let share = || Arc::clone(&semaphore);
-    /// let both = share().acquire_many_owned(2)?;
+    /// let both = share().acquire_many_owned(2);
     /// assert!(share().try_acquire_owned().is_err() && share().try_acquire_many_owned(2).is_err());
-    /// assert!(share().acquire_many_owned_timeout(2, Duration::from_millis(1)).is_err());
-    /// assert!(share().acquire_owned_deadline(Instant::now()).is_err());
-    /// assert!(share().acquire_many_owned_deadline(2, Instant::now()).is_err());
+    /// assert!(share().acquire_many_owned_timeout(2, Duration::from_millis(1)).is_none());
+    /// assert!(share().acquire_owned_deadline(Instant::now()).is_none());
+    /// assert!(share().acquire_many_owned_deadline(2, Instant::now()).is_none());
     /// drop(both);
-    /// let one = fibra_runtime::block_on(share().acquire_owned_async())?;
-    /// let other = fibra_runtime::block_on(share().acquire_many_owned_async(1))?;
+    /// let one = fibra_runtime::block_on(share().acquire_owned_async());
+    /// let other = fibra_runtime::block_on(share().acquire_many_owned_async(1));
     /// assert_eq!((one.num_permits(), other.num_permits()), (1, 1));
-    /// # Ok::<(), fibra_sync::AcquireError>(())
     /// ```
     #[track_caller]
-    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> Result<OwnedSemaphorePermit, AcquireError> {
+    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        match self.acquire_owned_unless_closed(count) {
+            Ok(permits) => permits,
+            Err(closed) => closed.raise(),
+        }
+    }
+
+    /// Takes `count` owned permits, as [`acquire_unless_closed`](Semaphore::acquire_unless_closed) does.
+    ///
+    /// # Cancellation
+    /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`acquire_unless_closed`](Semaphore::acquire_unless_closed).
+    ///
+    /// # Panics
+    /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
+    ///
+    /// # Examples
+    /// ```
+    /// use std::sync::Arc;
+    /// let semaphore = Arc::new(fibra_sync::Semaphore::new(1));
+    /// let share = || Arc::clone(&semaphore);
+    /// assert!(share().acquire_owned_unless_closed(1).is_ok());
+    /// semaphore.close();
+    /// assert!(share().acquire_owned_unless_closed(1).is_err());
+    /// assert!(fibra_runtime::block_on(share().acquire_owned_unless_closed_async(1)).is_err());
+    /// ```
+    #[track_caller]
+    pub fn acquire_owned_unless_closed(
+        self: Arc<Self>,
+        count: usize,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.enter(count, || None).map_err(|_| AcquireError::new())?;
         Ok(OwnedSemaphorePermit::new(self, count))
     }
@@ -63,9 +92,6 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    ///
     /// # Examples
     /// ```
     /// # use fibra_runtime as fibra;
@@ -74,17 +100,14 @@ impl Semaphore {
     /// use std::time::Duration;
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// let printer = Arc::new(sync::Semaphore::new(1));
-    /// let permit = Arc::clone(&printer).acquire_owned().unwrap();
-    /// assert!(Arc::clone(&printer).acquire_owned_timeout(Duration::from_millis(1)).is_err());
+    /// let permit = Arc::clone(&printer).acquire_owned();
+    /// assert!(Arc::clone(&printer).acquire_owned_timeout(Duration::from_millis(1)).is_none());
     /// fibra::spawn(move || drop(permit)); // it may go to another task
-    /// assert!(printer.acquire_owned_timeout(Duration::from_secs(60)).is_ok());
+    /// assert!(printer.acquire_owned_timeout(Duration::from_secs(60)).is_some());
     /// # });
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn acquire_owned_timeout(
-        self: Arc<Self>,
-        timeout: Duration,
-    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+    pub fn acquire_owned_timeout(self: Arc<Self>, timeout: Duration) -> Option<OwnedSemaphorePermit> {
         self.acquire_many_owned_timeout(1, timeout)
     }
 
@@ -95,9 +118,6 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
@@ -105,22 +125,15 @@ impl Semaphore {
         self: Arc<Self>,
         count: usize,
         timeout: Duration,
-    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        self.enter(count, || time::deadline(timeout))?;
-        Ok(OwnedSemaphorePermit::new(self, count))
+    ) -> Option<OwnedSemaphorePermit> {
+        self.enter(count, || time::deadline(timeout)).is_ok().then(|| OwnedSemaphorePermit::new(self, count))
     }
 
     /// Takes an owned permit, as [`acquire_deadline`](Semaphore::acquire_deadline) does.
     ///
     /// # Cancellation
     /// A cancellation point.
-    ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    pub fn acquire_owned_deadline(
-        self: Arc<Self>,
-        deadline: Instant,
-    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+    pub fn acquire_owned_deadline(self: Arc<Self>, deadline: Instant) -> Option<OwnedSemaphorePermit> {
         self.acquire_many_owned_deadline(1, deadline)
     }
 
@@ -131,9 +144,6 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
-    /// # Errors
-    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
-    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
@@ -141,9 +151,8 @@ impl Semaphore {
         self: Arc<Self>,
         count: usize,
         deadline: Instant,
-    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
-        self.enter(count, || Some(deadline))?;
-        Ok(OwnedSemaphorePermit::new(self, count))
+    ) -> Option<OwnedSemaphorePermit> {
+        self.enter(count, || Some(deadline)).is_ok().then(|| OwnedSemaphorePermit::new(self, count))
     }
 
     /// Takes an owned permit without waiting, as [`try_acquire`](Semaphore::try_acquire) does.
@@ -178,9 +187,9 @@ impl Semaphore {
     /// # Cancellation
     /// As for [`acquire_async`](Semaphore::acquire_async).
     ///
-    /// # Errors
-    /// As for [`acquire`](Semaphore::acquire).
-    pub async fn acquire_owned_async(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
+    /// # Panics
+    /// As [`acquire`](Semaphore::acquire) does.
+    pub async fn acquire_owned_async(self: Arc<Self>) -> OwnedSemaphorePermit {
         self.acquire_many_owned_async(1).await
     }
 
@@ -191,12 +200,26 @@ impl Semaphore {
     /// # Cancellation
     /// As for [`acquire_async`](Semaphore::acquire_async).
     ///
+    /// # Panics
+    /// As [`acquire_many`](Semaphore::acquire_many) does.
+    pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
+        match self.acquire_owned_unless_closed_async(count).await {
+            Ok(permits) => permits,
+            Err(closed) => closed.raise(),
+        }
+    }
+
+    /// Takes `count` owned permits, unless the semaphore is closed, as a future.
+    ///
+    /// # Cancellation
+    /// As for [`acquire_async`](Semaphore::acquire_async).
+    ///
     /// # Errors
-    /// As for [`acquire`](Semaphore::acquire).
+    /// As for [`acquire_unless_closed`](Semaphore::acquire_unless_closed).
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    pub async fn acquire_many_owned_async(
+    pub async fn acquire_owned_unless_closed_async(
         self: Arc<Self>,
         count: usize,
     ) -> Result<OwnedSemaphorePermit, AcquireError> {

@@ -113,7 +113,7 @@ looks! {
     channel_len: bounded(1), |ends| later(|| ends.0.send(1)), ends.1.len() == 1;
     channel_is_empty: bounded(1), |ends| later(|| ends.0.send(1)), !ends.1.is_empty();
     channel_is_full: full(), |ends| later(|| ends.1.recv()), !ends.1.is_full();
-    channel_sender_len: full(), |ends| later(|| ends.1.recv()), ends.0.len() < 1;
+    channel_sender_len: full(), |ends| later(|| ends.1.recv()), ends.0.len().eq(&0);
     channel_sender_is_empty: full(), |ends| later(|| ends.1.recv()), ends.0.is_empty();
     channel_sender_is_full: full(), |ends| later(|| ends.1.recv()), !ends.0.is_full();
     select_default: bounded(1), |ends| later(|| ends.0.send(1)), {

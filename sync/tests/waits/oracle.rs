@@ -131,11 +131,12 @@ fn subjects() -> Vec<Subject> {
         "semaphore",
         Serves::One { kept: usize::MAX },
         Semaphore::new(0),
-        |semaphore, timeout| semaphore.acquire_timeout(limit(timeout)).map(|permit| permit.forget()).is_ok(),
+        |semaphore, timeout| {
+            semaphore.acquire_timeout(limit(timeout)).map(|permit| permit.forget()).is_some()
+        },
         |semaphore| semaphore.add_permits(1),
     );
-    let semaphore =
-        semaphore.with_future(own, |own| async move { own.acquire_async().await.unwrap().forget() });
+    let semaphore = semaphore.with_future(own, |own| async move { own.acquire_async().await.forget() });
 
     let (auto_reset, own) = Subject::new(
         "auto-reset event",
