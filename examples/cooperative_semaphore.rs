@@ -29,7 +29,7 @@ fn iterate() {
             let (semaphore, inside, most) = (&semaphore, &inside, &most);
             tasks.spawn(move || {
                 // The permit is released at the end of its scope, also by a panic.
-                let _permit = semaphore.acquire();
+                let _permit = semaphore.acquire().expect("it is never closed");
                 let now = inside.fetch_add(1, SeqCst) + 1;
                 most.fetch_max(now, SeqCst);
                 println!("iteration {iteration} enters, {now} inside");

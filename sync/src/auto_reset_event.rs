@@ -12,9 +12,10 @@
 //! └───────────────────────────────────┴─────┘
 //! ```
 //!
-//! A future that is dropped may have been handed a set that it did not use. The set is then passed on as though the future had
-//! never waited: to a waiter, or to the event. A reset in between has taken back a set that no waiter uses. So each reset
-//! begins a new age, and the set of a former age goes only to a waiter that has arrived in that age or before.
+//! A future that is dropped may have been handed a set that it did not use, and so may the operation of a select. The set is
+//! then passed on as though it had never been handed over: to a waiter, or to the event. A reset in between has taken back a
+//! set that no waiter uses. So each reset begins a new age, and the set of a former age goes only to a waiter that has
+//! arrived in that age or before.
 
 #![forbid(unsafe_code)]
 
@@ -100,26 +101,31 @@ impl AutoResetEvent {
     #[inline]
     pub fn set(&self) {
         self.queue.with(|(), waiters| {
-            let word = self.word();
-            if waiters.serve_front(0, |of_set| *of_set = word & !SET).is_none() {
-                self.change(word | SET);
+            let age = self.age();
+            if waiters.serve_front(0, |of_set| *of_set = age).is_none() {
+                self.change(age | SET);
             }
         });
     }
 
     /// Takes back an unused set.
+    ///
+    /// This holds too for the set of a future, or of an operation that a
+    /// [`Select`](crate::channel::Select) has chosen, that is dropped later without its use: the
+    /// reset wins. Of waiters only those get that set that came before the reset.
     pub fn reset(&self) {
-        self.queue.with(|(), _| self.change((self.word() & !SET) + ONE_AGE));
+        self.queue.with(|(), _| self.change(self.age() + ONE_AGE));
     }
 
     /// Uses the set if there is one, without a wait. Returns true if it did.
     pub fn try_wait(&self) -> bool {
         wait::charge();
-        self.take_set()
+        self.take_set().is_some()
     }
 
-    fn take_set(&self) -> bool {
-        self.has_set() && self.queue.with(|(), _| self.take())
+    /// Uses the set if there is one, and returns its age.
+    pub(crate) fn take_set(&self) -> Option<Age> {
+        self.has_set().then(|| self.queue.with(|(), _| self.take())).flatten()
     }
 
     /// Waits for a set of its own.
@@ -172,10 +178,10 @@ impl AutoResetEvent {
     ///
     /// # Cancellation
     /// Dropped before its end, the future leaves the queue. A set that it was served meanwhile goes
-    /// to the next waiter.
+    /// to the next waiter, or is kept unless a [`reset`](AutoResetEvent::reset) came in between.
     pub async fn wait_async(&self) {
         budget::charge().await;
-        if !self.take_set() {
+        if self.take_set().is_none() {
             self.queue
                 .wait_async(
                     0,
@@ -190,12 +196,12 @@ impl AutoResetEvent {
     #[inline(always)]
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> bool {
         wait::checkpoint();
-        if self.take_set() {
+        if self.take_set().is_some() {
             return true;
         }
         let deadline = deadline();
         // A spin before the waiter is in the queue: a set then writes the event alone.
-        if !clock::has_passed(deadline) && wait::back_off_until(Looks::Often, || self.take_set()) {
+        if !clock::has_passed(deadline) && wait::back_off_until(Looks::Often, || self.take_set().is_some()) {
             return true;
         }
         let until = Until::unwind(deadline).described(&AUTO_RESET);
@@ -215,41 +221,48 @@ impl AutoResetEvent {
         self.word.load(Ordering::Acquire)
     }
 
+    fn age(&self) -> Age {
+        self.word() & !SET
+    }
+
     /// Stores the word. The caller holds the lock of the queue, as for the functions below.
     fn change(&self, word: u64) {
         // Release: as in `word`.
         self.word.store(word, Ordering::Release);
     }
 
-    fn take(&self) -> bool {
-        let word = self.word();
-        let is_set = word & SET != 0;
-        if is_set {
-            self.change(word & !SET);
-        }
-        is_set
+    fn take(&self) -> Option<Age> {
+        let (word, age) = (self.word(), self.age());
+        (word != age).then(|| {
+            self.change(age);
+            age
+        })
     }
 
     /// Waits only where the event is not set, so no waiter is overtaken.
     fn arrive(&self, age: &mut Age) -> Admit<()> {
-        if self.take() {
+        if self.take().is_some() {
             return Admit::Done(());
         }
-        *age = self.word();
+        *age = self.age();
         Admit::Back
     }
 
-    /// Passes on the set of a dropped future: to a waiter, or to the event.
+    /// Passes on the set of that age, which was taken and is not used.
+    pub(crate) fn pass_on(&self, age: Age) {
+        self.queue.with(|(), waiters| self.leave(age, waiters, Left::Served));
+    }
+
+    /// Passes on the set of a waiter that does not use it: to a waiter, or to the event.
     fn leave(&self, age: Age, waiters: &mut Waiters<'_, Age, 1>, left: Left) {
         if left == Left::Unserved {
             return;
         }
-        let word = self.word();
-        let is_of_now = age == word & !SET;
+        let is_of_now = age == self.age();
         let has_come = |arrival: &Age| is_of_now || *arrival <= age;
         let served = waiters.serve_front_if(0, has_come, |of_set| *of_set = age);
         if served.is_none() && is_of_now {
-            self.change(word | SET);
+            self.change(age | SET);
         }
     }
 
@@ -260,7 +273,8 @@ impl AutoResetEvent {
 }
 
 impl ArmPolicy<(), Age, 1> for AutoResetEvent {
-    fn is_ready(&self, (): &(), _: &Age, _waiters: &Waiters<'_, Age, 1>) -> bool {
+    fn is_ready(&self, (): &(), age: &mut Age, _waiters: &Waiters<'_, Age, 1>) -> bool {
+        *age = self.age();
         self.has_set()
     }
 }

@@ -31,10 +31,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::drop_all::drop_all;
 use crate::wait;
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use ring::{Received, Ring, Sent};
@@ -169,12 +169,12 @@ impl<T> Sender<T> {
     /// # drop(other);
     /// ```
     pub fn strong_count(&self) -> usize {
-        self.ring.with(|state| state.senders)
+        self.ring.look(|state| state.senders)
     }
 
     /// Counts the weak senders.
     pub fn weak_count(&self) -> usize {
-        self.ring.with(|state| state.weak_senders)
+        self.ring.look(|state| state.weak_senders)
     }
 
     /// Counts the messages that some receiver has yet to see.
@@ -189,7 +189,7 @@ impl<T> Sender<T> {
     /// assert!(sender.is_empty() && receiver.is_empty());
     /// ```
     pub fn len(&self) -> usize {
-        self.ring.with(|state| state.len())
+        self.ring.look(|state| state.len())
     }
 
     /// Returns true if every receiver has seen all messages.
@@ -207,7 +207,7 @@ impl<T> Sender<T> {
     /// assert!(receiver.same_channel(&other) && sender.same_channel(&sender.clone()));
     /// ```
     pub fn receiver_count(&self) -> usize {
-        self.ring.with(|state| state.receivers)
+        self.ring.look(|state| state.receivers)
     }
 
     /// Returns true if both senders belong to one channel.
@@ -216,6 +216,8 @@ impl<T> Sender<T> {
     }
 
     /// Waits until there is no receiver.
+    ///
+    /// The last receiver has then dropped the messages that were left for it.
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -399,9 +401,8 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(receiver.try_recv(), Ok(2));
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let value = taken(self.receive_now())?;
         wait::charge();
-        Ok(value)
+        taken(self.receive_now())
     }
 
     fn receive_now(&mut self) -> Received<Arc<T>> {
@@ -428,7 +429,7 @@ impl<T> Receiver<T> {
 
     /// Counts the messages to receive, lost ones included.
     pub fn len(&self) -> usize {
-        self.ring.with(|state| state.tail - self.next) as usize
+        self.ring.look(|state| state.tail - self.next) as usize
     }
 
     /// Returns true if this receiver has received all messages.
@@ -452,12 +453,12 @@ impl<T> Receiver<T> {
 
     /// Counts the senders, weak ones excluded.
     pub fn sender_strong_count(&self) -> usize {
-        self.ring.with(|state| state.senders)
+        self.ring.look(|state| state.senders)
     }
 
     /// Counts the weak senders.
     pub fn sender_weak_count(&self) -> usize {
-        self.ring.with(|state| state.weak_senders)
+        self.ring.look(|state| state.weak_senders)
     }
 
     /// Returns true if both receivers belong to one channel.
@@ -469,24 +470,29 @@ impl<T> Receiver<T> {
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let end = self.ring.unsubscribe();
-        // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
-        while self.next < end {
-            let unneeded = self.ring.with(|state| state.skip(&mut self.next, end));
-            // No cancellation cuts the destructors of the values short.
-            shield(|| drop(unneeded));
-        }
+        drop_all(|| {
+            // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.
+            while self.next < end {
+                drop(self.ring.with(|state| state.skip(&mut self.next, end)));
+            }
+            self.ring.leave();
+        });
     }
 }
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("receivers", &self.receiver_count()).finish_non_exhaustive()
+        f.debug_struct("Sender")
+            .field("receivers", &self.ring.with(|state| state.receivers))
+            .finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Receiver")
+            .field("len", &self.ring.with(|state| state.tail - self.next))
+            .finish_non_exhaustive()
     }
 }
 
@@ -528,18 +534,18 @@ impl<T> WeakSender<T> {
     /// or after it and fails.
     #[must_use]
     pub fn upgrade(&self) -> Option<Sender<T>> {
-        let open = self.ring.with(|state| state.upgrade());
+        let open = self.ring.look(|state| state.upgrade());
         open.then(|| Sender { ring: Arc::clone(&self.ring) })
     }
 
     /// Counts the senders, weak ones excluded. Zero is final.
     pub fn strong_count(&self) -> usize {
-        self.ring.with(|state| state.senders)
+        self.ring.look(|state| state.senders)
     }
 
     /// Counts the weak senders, this one included.
     pub fn weak_count(&self) -> usize {
-        self.ring.with(|state| state.weak_senders)
+        self.ring.look(|state| state.weak_senders)
     }
 }
 
@@ -557,6 +563,8 @@ impl<T> Drop for WeakSender<T> {
 
 impl<T> fmt::Debug for WeakSender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakSender").field("senders", &self.strong_count()).finish_non_exhaustive()
+        f.debug_struct("WeakSender")
+            .field("senders", &self.ring.with(|state| state.senders))
+            .finish_non_exhaustive()
     }
 }

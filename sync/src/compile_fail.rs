@@ -166,7 +166,7 @@
 //! ```
 //! ```compile_fail,E0505
 //! let semaphore = fibra_sync::Semaphore::new(1);
-//! let permit = semaphore.acquire();
+//! let permit = semaphore.acquire().unwrap();
 //! drop(semaphore);
 //! drop(permit);
 //! ```
@@ -323,7 +323,7 @@
 //!
 //! ```compile_fail,E0382
 //! let semaphore = fibra_sync::Semaphore::new(1);
-//! let permit = semaphore.acquire();
+//! let permit = semaphore.acquire().unwrap();
 //! permit.forget();
 //! drop(permit);
 //! ```

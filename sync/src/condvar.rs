@@ -11,6 +11,7 @@ use fibra_runtime::time;
 use lock_api::GuardNoSend;
 use wait_set::WaitSet;
 
+use crate::budget;
 use crate::mutex::RawMutex;
 use crate::mutex::core::{Given, Waiter};
 use crate::mutex::state::Arrival;
@@ -25,8 +26,8 @@ pub use lock_api::WaitTimeoutResult;
 /// which return how many they have notified.
 ///
 /// A wait without a deadline only ends when it was notified: there are no spurious wake-ups. Another owner may have changed
-/// the value before, so a loop around the wait, or `wait_while`, stays necessary. `notify_one` without waiters does nothing and
-/// costs one load.
+/// the value before, so a loop around the wait, or `wait_while`, stays necessary. `notify_one` without waiters does nothing in
+/// about a nanosecond, and counts as a look: a loop over it lets other tasks run.
 ///
 /// # Fairness
 /// Waiters are notified in the order of arrival. A notified waiter goes to the end of the mutex's wait queue without being
@@ -108,10 +109,14 @@ impl RawCondvar {
     /// Moves up to `limit` waiters to their mutex.
     #[inline]
     fn notify(&self, limit: usize) -> usize {
-        self.waiters.notify(|Borrowed(mutex), waiters| {
+        let count = self.waiters.notify(|Borrowed(mutex), waiters| {
             // SAFETY: a waiter is in the set and borrows the mutex. It leaves under the lock of the set, which is held.
             unsafe { &*mutex }.core().requeue(waiters, limit)
-        })
+        });
+        if count == 0 {
+            budget::missed();
+        }
+        count
     }
 }
 

@@ -153,7 +153,7 @@ impl Countdown {
 }
 
 impl ArmPolicy<(), (), 1> for Countdown {
-    fn is_ready(&self, (): &(), (): &(), _waiters: &Waiters<'_, (), 1>) -> bool {
+    fn is_ready(&self, (): &(), (): &mut (), _waiters: &Waiters<'_, (), 1>) -> bool {
         self.count() == 0
     }
 }

@@ -9,10 +9,12 @@ mod compile_fail;
 mod condvar;
 mod countdown;
 mod countdown_event;
+mod drop_all;
 mod lazy_lock;
 mod manual_reset_event;
 mod messages;
 mod mutex;
+mod notify;
 mod once;
 mod once_cell;
 pub mod oneshot;
@@ -44,6 +46,7 @@ pub use mutex::{
     FairMutex, FairMutexGuard, MappedFairMutexGuard, MappedMutexGuard, Mutex, MutexGuard, RawFairMutex,
     RawMutex,
 };
+pub use notify::Notify;
 pub use once::{Once, OnceState};
 pub use once_cell::{OnceCell, OnceLock};
 pub use reentrant_mutex::{
@@ -54,7 +57,9 @@ pub use rwlock::{
     MappedRwLockReadGuard, MappedRwLockWriteGuard, RawRwLock, RwLock, RwLockExt, RwLockReadGuard,
     RwLockUpgradableReadGuard, RwLockWriteGuard,
 };
-pub use semaphore::{OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError};
+pub use semaphore::{
+    AcquireError, OwnedSemaphorePermit, Permits, Semaphore, SemaphorePermit, TryAcquireError,
+};
 /// The earlier name of [`WaitGroupGuard`].
 #[doc(no_inline)]
 pub use wait_group::WaitGroupGuard as Worker;

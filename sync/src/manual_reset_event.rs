@@ -154,7 +154,7 @@ impl ManualResetEvent {
 }
 
 impl ArmPolicy<(), (), 1> for ManualResetEvent {
-    fn is_ready(&self, (): &(), (): &(), _waiters: &Waiters<'_, (), 1>) -> bool {
+    fn is_ready(&self, (): &(), (): &mut (), _waiters: &Waiters<'_, (), 1>) -> bool {
         self.has_set()
     }
 }

@@ -114,6 +114,7 @@ impl<T> Sender<T> {
     /// assert!(sender.is_closed() && sender.closed_deadline(std::time::Instant::now()));
     /// ```
     pub fn is_closed(&self) -> bool {
+        wait::charge();
         self.half().is_closed()
     }
 
@@ -300,14 +301,13 @@ impl<T> Receiver<T> {
     /// assert_eq!((receiver.is_terminated(), receiver.try_recv()), (true, Err(TryRecvError::Closed)));
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
+        wait::charge();
         if let Some(half) = &self.half
             && !half.has_outcome()
         {
             return Err(TryRecvError::Empty);
         }
-        let value = self.take_outcome().ok_or(TryRecvError::Closed)?;
-        wait::charge();
-        Ok(value)
+        self.take_outcome().ok_or(TryRecvError::Closed)
     }
 
     /// Refuses later sends. A value that was sent can still be received.
@@ -332,7 +332,12 @@ impl<T> Receiver<T> {
 
     /// Returns true if there is no value to receive now.
     pub fn is_empty(&self) -> bool {
-        self.half.as_ref().is_none_or(|half| !half.has_value())
+        wait::charge();
+        !self.has_value()
+    }
+
+    fn has_value(&self) -> bool {
+        self.half.as_ref().is_some_and(Half::has_value)
     }
 
     /// Leaves the channel, with the value if there is one.
@@ -369,7 +374,7 @@ impl<T> Future for Receiver<T> {
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("closed", &self.is_closed()).finish_non_exhaustive()
+        f.debug_struct("Sender").field("closed", &self.half().is_closed()).finish_non_exhaustive()
     }
 }
 
@@ -377,7 +382,7 @@ impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Receiver")
             .field("terminated", &self.is_terminated())
-            .field("empty", &self.is_empty())
+            .field("empty", &!self.has_value())
             .finish_non_exhaustive()
     }
 }

@@ -1,21 +1,23 @@
 //! The counting semaphore.
 //!
 //! ```text
-//!  63                             1    0
-//! ┌────────────────────────────────┬─────────┐
-//! │ free permits                   │ WAITERS │
-//! └────────────────────────────────┴─────────┘
+//!  63                    2    1        0
+//! ┌───────────────────────┬────────┬─────────┐
+//! │ free permits          │ CLOSED │ WAITERS │
+//! └───────────────────────┴────────┴─────────┘
 //! ```
 //!
 //! * While WAITERS is clear, the word changes by one compare-exchange.
 //! * WAITERS is set under the lock of the queue only. While it is set, only the holder of that lock changes the word. So no
 //!   request overtakes a waiter, and what a waiter is served leaves the word under the lock.
-//! * The holder of the lock clears WAITERS with the last waiter.
+//! * The holder of the lock clears WAITERS with the last waiter, unless CLOSED is set.
+//! * CLOSED is set under the lock, beside WAITERS, and stays. The close serves all waiters with nothing.
 //!
 //! The hand-over is that of Vélez's gate. The count that keeps callers off the lock is that of Preshing's lightweight semaphore.
 
 #![forbid(unsafe_code)]
 
+mod error;
 mod owned;
 
 use std::fmt;
@@ -34,6 +36,8 @@ use crate::wait::{
     self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
 };
 
+pub use error::{AcquireError, TryAcquireError};
+
 static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 
 /// Limits how many tasks or threads do something at once.
@@ -50,8 +54,8 @@ static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 /// requests behind it that the free permits suffice for are served at once.
 ///
 /// # Differences from tokio's
-/// A semaphore cannot be closed, so waiting cannot fail. `acquire` blocks the task or the thread;
-/// [`acquire_async`](Semaphore::acquire_async) is for futures. Numbers of permits are `usize`.
+/// `acquire` blocks the task or the thread; [`acquire_async`](Semaphore::acquire_async) is for
+/// futures. The forms with a deadline fail as `try_acquire` does. Numbers of permits are `usize`.
 ///
 /// # Examples
 /// ```
@@ -64,7 +68,7 @@ static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 ///     .map(|page| {
 ///         let printers = Arc::clone(&printers);
 ///         fibra::spawn(move || {
-///             let _printer = printers.acquire();
+///             let _printer = printers.acquire().unwrap();
 ///             page * 10 // at most two are here at once
 ///         })
 ///     })
@@ -83,32 +87,18 @@ static SEMAPHORE: WaitDescription = WaitDescription::new("semaphore");
 /// # use fibra_sync as sync;
 /// let permit = {
 ///     let semaphore = sync::Semaphore::new(1);
-///     semaphore.acquire()
+///     semaphore.acquire().unwrap()
 /// };
 /// ```
 pub struct Semaphore {
     word: AtomicUsize,
-    /// How many permits each waiter wants.
+    /// How many permits each waiter wants; once it was served, how many it got: none of a closed semaphore.
     queue: WaitQueue<(), usize>,
 }
 
 const WAITERS: usize = 1;
-const ONE_PERMIT: usize = 2;
-
-/// Reports that [`Semaphore::try_acquire`] would have to wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum TryAcquireError {
-    /// Too few permits are free, or other requests wait.
-    NoPermits,
-}
-
-impl fmt::Display for TryAcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("no permits available")
-    }
-}
-
-impl std::error::Error for TryAcquireError {}
+const CLOSED: usize = 2;
+const ONE_PERMIT: usize = 4;
 
 impl Semaphore {
     /// Bounds the permits of a semaphore, and those of a request.
@@ -124,6 +114,43 @@ impl Semaphore {
     pub const fn new(permits: usize) -> Self {
         assert!(permits <= Self::MAX_PERMITS, "a semaphore has no more than Semaphore::MAX_PERMITS permits");
         Semaphore { word: AtomicUsize::new(permits * ONE_PERMIT), queue: WaitQueue::new(()) }
+    }
+
+    /// Lets all waiting and later requests fail.
+    ///
+    /// Permits that are held stay valid, and are counted when they are given back. A semaphore that
+    /// is closed stays closed.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use fibra_sync::{Semaphore, TryAcquireError};
+    /// use std::sync::Arc;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let jobs = Arc::new(Semaphore::new(0));
+    /// let takes = Arc::clone(&jobs);
+    /// let taker = fibra::spawn(move || takes.acquire().is_ok());
+    /// fibra::yield_now();
+    /// jobs.close();
+    /// assert!(!taker.join().unwrap());
+    /// assert!(jobs.is_closed() && jobs.acquire().is_err());
+    /// assert_eq!(jobs.try_acquire().err(), Some(TryAcquireError::Closed));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn close(&self) {
+        self.queue.with(|(), waiters| {
+            self.claim();
+            // Release: pairs with the Acquire in `is_closed`. WAITERS is set, so no other party changes the word.
+            self.word.fetch_or(CLOSED, Ordering::Release);
+            while waiters.serve_front(0, |wanted| *wanted = 0).is_some() {}
+        });
+    }
+
+    /// Returns true once the semaphore is closed.
+    pub fn is_closed(&self) -> bool {
+        // Acquire: pairs with the Release in `close`: what was done before it is seen.
+        self.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
     /// Returns how many permits are free. Waiting requests may need more.
@@ -159,6 +186,9 @@ impl Semaphore {
     }
 
     /// Removes up to `count` free permits for good and returns how many.
+    ///
+    /// A permit that was served is not free, even if its future or its operation of a select is dropped
+    /// later without its use: the permit is free from then on, and can be forgotten then.
     pub fn forget_permits(&self, count: usize) -> usize {
         let before = self.change(|free| Some(free - free.min(count)));
         before.map_or(0, |free| free.min(count))
@@ -168,7 +198,10 @@ impl Semaphore {
     ///
     /// # Cancellation
     /// A cancellation point. A caller that unwinds holds no permit.
-    pub fn acquire(&self) -> SemaphorePermit<'_> {
+    ///
+    /// # Errors
+    /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
+    pub fn acquire(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_many(1)
     }
 
@@ -179,19 +212,25 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point. A caller that unwinds holds no permit.
     ///
+    /// # Errors
+    /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
-    pub fn acquire_many(&self, count: usize) -> SemaphorePermit<'_> {
-        self.enter(count, || None);
-        SemaphorePermit::new(self, count)
+    pub fn acquire_many(&self, count: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.enter(count, || None).map_err(|_| AcquireError::new())?;
+        Ok(SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit, but waits no longer than `timeout`.
     ///
     /// # Cancellation
     /// A cancellation point.
-    pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+    ///
+    /// # Errors
+    /// Fails if the permit did not come in time, or if the semaphore is [closed](Semaphore::close).
+    pub fn acquire_timeout(&self, timeout: Duration) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.acquire_many_timeout(1, timeout)
     }
 
@@ -200,32 +239,44 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     ///
     /// # Examples
     /// ```
+    /// use fibra_sync::{Semaphore, TryAcquireError};
     /// use std::time::{Duration, Instant};
-    /// let semaphore = fibra_sync::Semaphore::new(2);
+    /// let semaphore = Semaphore::new(2);
     /// let brief = Duration::from_millis(1);
     /// let both = semaphore.acquire_many(2);
-    /// assert!(semaphore.acquire_timeout(brief).is_none());
-    /// assert!(semaphore.acquire_many_timeout(2, brief).is_none());
+    /// assert_eq!(semaphore.acquire_timeout(brief).err(), Some(TryAcquireError::NoPermits));
+    /// assert!(semaphore.acquire_many_timeout(2, brief).is_err());
     /// drop(both);
     /// let one = semaphore.acquire_deadline(Instant::now()).unwrap();
-    /// assert!(semaphore.acquire_many_deadline(2, Instant::now()).is_none());
+    /// assert!(semaphore.acquire_many_deadline(2, Instant::now()).is_err());
     /// assert_eq!(one.num_permits(), 1);
     /// ```
     #[track_caller]
-    pub fn acquire_many_timeout(&self, count: usize, timeout: Duration) -> Option<SemaphorePermit<'_>> {
-        self.enter(count, || time::deadline(timeout)).then(|| SemaphorePermit::new(self, count))
+    pub fn acquire_many_timeout(
+        &self,
+        count: usize,
+        timeout: Duration,
+    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.enter(count, || time::deadline(timeout))?;
+        Ok(SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit, but does not wait beyond `deadline`.
     ///
     /// # Cancellation
     /// A cancellation point.
-    pub fn acquire_deadline(&self, deadline: Instant) -> Option<SemaphorePermit<'_>> {
+    ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
+    pub fn acquire_deadline(&self, deadline: Instant) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.acquire_many_deadline(1, deadline)
     }
 
@@ -234,17 +285,26 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
-    pub fn acquire_many_deadline(&self, count: usize, deadline: Instant) -> Option<SemaphorePermit<'_>> {
-        self.enter(count, || Some(deadline)).then(|| SemaphorePermit::new(self, count))
+    pub fn acquire_many_deadline(
+        &self,
+        count: usize,
+        deadline: Instant,
+    ) -> Result<SemaphorePermit<'_>, TryAcquireError> {
+        self.enter(count, || Some(deadline))?;
+        Ok(SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit if it need not wait for it.
     ///
     /// # Errors
     /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
+    /// [`TryAcquireError::Closed`] if the semaphore is [closed](Semaphore::close).
     pub fn try_acquire(&self) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         self.try_acquire_many(1)
     }
@@ -253,16 +313,15 @@ impl Semaphore {
     ///
     /// # Errors
     /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
+    /// [`TryAcquireError::Closed`] if the semaphore is [closed](Semaphore::close).
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
     pub fn try_acquire_many(&self, count: usize) -> Result<SemaphorePermit<'_>, TryAcquireError> {
         wait::charge();
-        match self.take(count) {
-            true => Ok(SemaphorePermit::new(self, count)),
-            false => Err(TryAcquireError::NoPermits),
-        }
+        self.take(count)?;
+        Ok(SemaphorePermit::new(self, count))
     }
 
     /// Takes one permit, as a future, for `async` code.
@@ -273,17 +332,20 @@ impl Semaphore {
     /// Dropped before its end, the future leaves the queue. A permit that it was served meanwhile
     /// goes to the next waiter.
     ///
+    /// # Errors
+    /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
+    ///
     /// # Examples
     /// ```
     /// let semaphore = fibra_sync::Semaphore::new(3);
     /// let free = fibra_runtime::block_on(async {
-    ///     let _one = semaphore.acquire_async().await;
-    ///     let _two = semaphore.acquire_many_async(2).await;
-    ///     semaphore.available_permits()
+    ///     let _one = semaphore.acquire_async().await?;
+    ///     let _two = semaphore.acquire_many_async(2).await?;
+    ///     Ok::<_, fibra_sync::AcquireError>(semaphore.available_permits())
     /// });
-    /// assert_eq!((free, semaphore.available_permits()), (0, 3));
+    /// assert_eq!((free, semaphore.available_permits()), (Ok(0), 3));
     /// ```
-    pub async fn acquire_async(&self) -> SemaphorePermit<'_> {
+    pub async fn acquire_async(&self) -> Result<SemaphorePermit<'_>, AcquireError> {
         self.acquire_many_async(1).await
     }
 
@@ -292,25 +354,33 @@ impl Semaphore {
     /// See [`acquire_async`](Semaphore::acquire_async) for its place in the queue and its
     /// cancellation.
     ///
+    /// # Errors
+    /// Fails if the semaphore is [closed](Semaphore::close), also meanwhile.
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
-        self.enter_async(count).await;
-        SemaphorePermit::new(self, count)
+    pub async fn acquire_many_async(&self, count: usize) -> Result<SemaphorePermit<'_>, AcquireError> {
+        self.enter_async(count).await?;
+        Ok(SemaphorePermit::new(self, count))
     }
 
-    /// Takes `count` permits. Returns false if the deadline came before they did.
+    /// Takes `count` permits, unless the deadline comes before they do.
     #[track_caller]
     #[inline]
-    fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> bool {
+    fn enter(&self, count: usize, deadline: impl FnOnce() -> Option<Instant>) -> Result<(), TryAcquireError> {
         wait::checkpoint();
-        // Only a request that waits reads the clock.
-        self.take(count) || self.enter_slow(count, Until::unwind(deadline()).spinning().described(&SEMAPHORE))
+        match self.take(count) {
+            // Only a request that waits reads the clock.
+            Err(TryAcquireError::NoPermits) => {
+                self.enter_slow(count, Until::unwind(deadline()).spinning().described(&SEMAPHORE))
+            }
+            taken => taken,
+        }
     }
 
     #[inline(never)]
-    fn enter_slow(&self, count: usize, until: Until) -> bool {
-        let (outcome, _) = self.queue.wait(
+    fn enter_slow(&self, count: usize, until: Until) -> Result<(), TryAcquireError> {
+        let (outcome, given) = self.queue.wait(
             0,
             count,
             until,
@@ -318,31 +388,60 @@ impl Semaphore {
             || (),
             |(), wanted, waiters, left| self.leave(*wanted, waiters, left),
         );
-        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+        Self::taken(outcome, given)
     }
 
-    async fn enter_async(&self, count: usize) {
+    async fn enter_async(&self, count: usize) -> Result<(), AcquireError> {
         budget::charge().await;
-        if !self.take(count) {
-            self.queue
-                .wait_async(
-                    0,
-                    count,
-                    |(), wanted, waiters| self.arrive(*wanted, waiters),
-                    |(), wanted, waiters, left| self.leave(*wanted, waiters, left),
-                )
-                .await;
+        let taken = match self.take(count) {
+            Err(TryAcquireError::NoPermits) => {
+                let (outcome, given) = self
+                    .queue
+                    .wait_async(
+                        0,
+                        count,
+                        |(), wanted, waiters| self.arrive(*wanted, waiters),
+                        |(), wanted, waiters, left| self.leave(*wanted, waiters, left),
+                    )
+                    .await;
+                Self::taken(outcome, given)
+            }
+            taken => taken,
+        };
+        taken.map_err(|_| AcquireError::new())
+    }
+
+    /// Says how a wait has ended that was `given` so many permits.
+    fn taken(outcome: Outcome<Result<(), TryAcquireError>>, given: usize) -> Result<(), TryAcquireError> {
+        match outcome {
+            Outcome::Done(taken) => taken,
+            Outcome::Served if given == 0 => Err(TryAcquireError::Closed),
+            Outcome::Served => Ok(()),
+            Outcome::TimedOut | Outcome::Cancelled => Err(TryAcquireError::NoPermits),
         }
     }
 
     #[track_caller]
     #[inline]
-    pub(crate) fn take(&self, count: usize) -> bool {
+    pub(crate) fn take(&self, count: usize) -> Result<(), TryAcquireError> {
         if count > Self::MAX_PERMITS {
             too_many_asked_for(count);
         }
         // Acquire: as in `available_permits`.
-        count == 0 || self.try_change(|free| free.checked_sub(count), Ordering::Acquire).is_ok()
+        match self.try_change(|free| free.checked_sub(count), Ordering::Acquire) {
+            Ok(_) => Ok(()),
+            Err(_) => self.refuse(count),
+        }
+    }
+
+    /// Says why a request fails that would have to wait. One for no permit need not wait.
+    #[cold]
+    fn refuse(&self, count: usize) -> Result<(), TryAcquireError> {
+        match self.is_closed() {
+            true => Err(TryAcquireError::Closed),
+            false if count == 0 => Ok(()),
+            false => Err(TryAcquireError::NoPermits),
+        }
     }
 
     /// Changes the number of free permits as `how` says, and serves. Returns the number before, or `None` if `how` refuses it.
@@ -391,11 +490,15 @@ impl Semaphore {
         word / ONE_PERMIT
     }
 
-    /// Leaves `free` permits in the claimed word, and clears WAITERS if no request waits.
+    /// Leaves `free` permits in the claimed word, and clears WAITERS if no request waits and none is to fail.
     fn settle(&self, free: usize, waiters: &Waiters<'_, usize, 1>) {
-        let flag = if waiters.is_empty(0) { 0 } else { WAITERS };
+        let flags = match self.is_closed() {
+            true => WAITERS | CLOSED,
+            false if waiters.is_empty(0) => 0,
+            false => WAITERS,
+        };
         // Release: as in `available_permits`. The Acquire of `claim` passes on what earlier changes published.
-        self.word.store((free * ONE_PERMIT) | flag, Ordering::Release);
+        self.word.store((free * ONE_PERMIT) | flags, Ordering::Release);
     }
 
     /// Serves the longest waiters as long as there is enough for them, and settles the claimed word.
@@ -410,11 +513,12 @@ impl Semaphore {
     }
 
     /// Takes the permits that are `wanted`, or leaves the word claimed for a request that is queued next.
-    fn arrive(&self, wanted: usize, waiters: &Waiters<'_, usize, 1>) -> Admit<()> {
+    fn arrive(&self, wanted: usize, waiters: &Waiters<'_, usize, 1>) -> Admit<Result<(), TryAcquireError>> {
         match self.claim().checked_sub(wanted) {
+            _ if self.is_closed() => Admit::Done(Err(TryAcquireError::Closed)),
             Some(rest) if waiters.is_empty(0) => {
                 self.settle(rest, waiters);
-                Admit::Done(())
+                Admit::Done(Ok(()))
             }
             _ => Admit::Back,
         }
@@ -433,9 +537,9 @@ impl Semaphore {
 }
 
 impl ArmPolicy<(), usize, 1> for Semaphore {
-    fn is_ready(&self, (): &(), wanted: &usize, waiters: &Waiters<'_, usize, 1>) -> bool {
+    fn is_ready(&self, (): &(), wanted: &mut usize, waiters: &Waiters<'_, usize, 1>) -> bool {
         let free = self.claim();
-        let is_ready = *wanted <= free && waiters.is_empty(0);
+        let is_ready = self.is_closed() || (*wanted <= free && waiters.is_empty(0));
         if is_ready {
             self.settle(free, waiters);
         }
@@ -480,15 +584,16 @@ fn too_many_asked_for(count: usize) -> ! {
 /// # Examples
 /// ```
 /// let semaphore = fibra_sync::Semaphore::new(3);
-/// let mut permits = semaphore.acquire_many(3);
+/// let mut permits = semaphore.acquire_many(3)?;
 /// let one = permits.split(1).unwrap();
 /// assert_eq!((permits.num_permits(), one.num_permits()), (2, 1));
 /// assert!(permits.split(3).is_none());
 /// permits.merge(one);
 /// assert!(std::ptr::eq(permits.semaphore(), &semaphore));
 /// drop(permits);
-/// semaphore.acquire().forget();
+/// semaphore.acquire()?.forget();
 /// assert_eq!(semaphore.available_permits(), 2);
+/// # Ok::<(), fibra_sync::AcquireError>(())
 /// ```
 #[must_use = "dropped at once it gives the permits back at once"]
 pub struct Permits<S: Deref<Target = Semaphore>> {

@@ -174,7 +174,7 @@ impl<T> Sender<T> {
     /// assert_eq!(*sender.borrow(), "second");
     /// ```
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
-        if self.is_closed() {
+        if self.receivers() == 0 {
             return Err(SendError(value));
         }
         drop(self.send_replace(value));
@@ -249,11 +249,17 @@ impl<T> Sender<T> {
 
     /// Counts the receivers.
     pub fn receiver_count(&self) -> usize {
+        wait::charge();
+        self.receivers()
+    }
+
+    fn receivers(&self) -> usize {
         self.shared.versions.with(|counts| counts.receivers)
     }
 
     /// Counts the senders.
     pub fn sender_count(&self) -> usize {
+        wait::charge();
         self.shared.versions.with(|counts| counts.senders)
     }
 
@@ -390,6 +396,11 @@ impl<T> Receiver<T> {
     /// # Errors
     /// Fails if all senders are dropped.
     pub fn has_changed(&self) -> Result<bool, RecvError> {
+        wait::charge();
+        self.look_for_change()
+    }
+
+    fn look_for_change(&self) -> Result<bool, RecvError> {
         let now = self.shared.versions.look();
         match now.closed {
             true => Err(RecvError),
@@ -411,6 +422,7 @@ impl<T> Receiver<T> {
     /// assert!(receiver.changed().is_err());
     /// ```
     pub fn is_closed(&self) -> bool {
+        wait::charge();
         self.shared.versions.look().closed
     }
 
@@ -623,12 +635,12 @@ impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
 
 impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("receivers", &self.receiver_count()).finish_non_exhaustive()
+        f.debug_struct("Sender").field("receivers", &self.receivers()).finish_non_exhaustive()
     }
 }
 
 impl<T> fmt::Debug for Receiver<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("has_changed", &self.has_changed()).finish_non_exhaustive()
+        f.debug_struct("Receiver").field("has_changed", &self.look_for_change()).finish_non_exhaustive()
     }
 }

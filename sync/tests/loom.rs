@@ -23,10 +23,12 @@ mod channel {
     mod iter;
     mod operation;
     mod outcome;
+    mod permit;
     mod places;
     mod queue;
     mod receive_arm;
     mod receiver;
+    mod reserve;
     mod select;
     pub(crate) mod selectable;
     mod send_arm;
@@ -38,10 +40,11 @@ mod channel {
     mod wait_arm;
 
     pub(crate) use arm::{Arm, Purpose};
+    pub(crate) use permit::Permit;
     pub(crate) use receive_arm::RecvArm;
     pub(crate) use receiver::Receiver;
     pub(crate) use select::Select;
-    pub(crate) use send_arm::{Permit, SendArm};
+    pub(crate) use send_arm::SendArm;
     pub(crate) use sender::Sender;
 
     use crate::primitive::Arc;
@@ -53,6 +56,8 @@ mod channel {
 }
 #[path = "../src/countdown.rs"]
 mod countdown;
+#[path = "../src/drop_all.rs"]
+mod drop_all;
 /// The public types, for models that go through the public interface.
 #[path = "../src/messages.rs"]
 mod messages;

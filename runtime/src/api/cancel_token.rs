@@ -15,6 +15,7 @@ use slab::Slab;
 
 use crate::api::sleep;
 use crate::base::primitive::{AtomicBool, Mutex, MutexGuard, Ordering};
+use crate::scheduler::budget::charge;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::arm::{ArmRules, QueueArm};
@@ -136,7 +137,7 @@ impl CancelToken {
     /// ```
     pub fn child_token(&self) -> CancelToken {
         let mut state = self.0.lock();
-        if self.is_cancelled() {
+        if self.0.is_cancelled() {
             return Self::with(true, None);
         }
         let place = state.children.vacant_key();
@@ -149,9 +150,11 @@ impl CancelToken {
     ///
     /// It is true at the latest when the [`cancel`](CancelToken::cancel) has returned. While a
     /// `cancel` is under way on another thread, it may have reached only some of the descendants.
+    ///
+    /// A point at which a task may yield, so that a loop over it lets other tasks run.
     pub fn is_cancelled(&self) -> bool {
-        // Acquire: pairs with the swap in `fire`; the caller sees what was done before the cancel.
-        self.0.cancelled.load(Ordering::Acquire)
+        charge();
+        self.0.is_cancelled()
     }
 
     /// Cancels the token and its descendants: ends their scopes and wakes all waiters.
@@ -228,7 +231,7 @@ impl CancelToken {
 
     fn wait(&self, deadline: Option<Instant>) -> bool {
         cancel_points::checkpoint();
-        if self.is_cancelled() {
+        if self.0.is_cancelled() {
             return true;
         }
         let admit = |&mut is_served: &mut bool, (): &mut (), _: &mut Waiters<'_, (), 1>| match is_served {
@@ -286,7 +289,7 @@ impl CancelToken {
 
     fn register(&self, task: Task) -> Registration<'_> {
         let mut state = self.0.lock();
-        if self.is_cancelled() {
+        if self.0.is_cancelled() {
             task.header().cancel_flags.set_fired();
         }
         let place = state.scopes.insert(task.clone());
@@ -313,6 +316,11 @@ impl CancelToken {
 }
 
 impl Inner {
+    fn is_cancelled(&self) -> bool {
+        // Acquire: pairs with the swap in `fire`; the caller sees what was done before the cancel.
+        self.cancelled.load(Ordering::Acquire)
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -396,7 +404,7 @@ impl RefUnwindSafe for CancelToken {}
 
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CancelToken").field("cancelled", &self.is_cancelled()).finish_non_exhaustive()
+        f.debug_struct("CancelToken").field("cancelled", &self.0.is_cancelled()).finish_non_exhaustive()
     }
 }
 

@@ -56,6 +56,8 @@ use crate::sleep::cancel_points;
 /// let shared = std::rc::Rc::new(1);
 /// fibra::join(|| (), || drop(shared));
 /// ```
+///
+/// [`join!`](crate::join!) takes any number of closures.
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
@@ -67,4 +69,44 @@ where
         (first, Ok(second)) => (first, second),
         (first, Err(b)) => (first, b()),
     }
+}
+
+/// Runs closures, possibly in parallel, and returns their values as a tuple.
+///
+/// It is [`join`](fn@crate::join) of the first closure with the `join!` of the others: the first one
+/// runs here, the others are tasks that idle workers may start. While a closure waits, its worker may
+/// start the next one. So a closure may wait for a later one, but not for an earlier one. See `join`
+/// for cancellation and panics.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+/// let words = ["one", "two"];
+/// let (length, text, ()) = fibra::join!(
+///     || words.len(),
+///     || words.concat(),
+///     || fibra::sleep(std::time::Duration::from_millis(1)),
+/// );
+/// assert_eq!((length, text.as_str()), (2, "onetwo"));
+/// # });
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[macro_export]
+macro_rules! join {
+    ($($closure:expr),+ $(,)?) => { $crate::join!(@name [] $($closure,)+) };
+    // Each step has a name `closure` of its own, by hygiene.
+    (@name [$($named:tt)*] $first:expr, $($rest:expr,)*) => {
+        $crate::join!(@name [$($named)* (closure $first)] $($rest,)*)
+    };
+    (@name [$(($name:ident $closure:expr))+]) => {{
+        let ($($name,)+) = ($($closure,)+);
+        let $crate::join!(@nest $($name)+) = $crate::join!(@run $($name)+);
+        ($($name,)+)
+    }};
+    (@nest $last:ident) => { $last };
+    (@nest $first:ident $($rest:ident)+) => { ($first, $crate::join!(@nest $($rest)+)) };
+    (@run $last:ident) => { $last() };
+    (@run $first:ident $second:ident) => { $crate::join($first, $second) };
+    (@run $first:ident $($rest:ident)+) => { $crate::join($first, move || $crate::join!(@run $($rest)+)) };
 }

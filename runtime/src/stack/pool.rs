@@ -78,7 +78,7 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
-        let taken = match self.stacks.line().admits(self.number, self.stacks.has_free()) {
+        let taken = match self.stacks.admits(self.number) {
             true => self.take_elsewhere(size),
             false => Err(self.stacks.limit_reached()),
         };
@@ -182,6 +182,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        self.leave_line();
         self.empty();
     }
 }

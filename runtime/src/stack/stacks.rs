@@ -154,6 +154,12 @@ impl Stacks {
         &self.line
     }
 
+    /// Returns true if it is not another pool's turn to take a stack.
+    pub(super) fn admits(&self, pool: usize) -> bool {
+        // Where nothing but the system limits stacks, each pool asks the system, whose error tells why it has none.
+        self.config.max_stacks.is_none() || self.line.admits(pool, self.has_free())
+    }
+
     /// Returns true if the limit allows one more stack outside.
     pub(super) fn has_free(&self) -> bool {
         // Relaxed: as in `reserve`. A pool that waits looks again.

@@ -415,3 +415,49 @@ fn join_that_waits_for_its_other_half_beside_a_busy_task_is_not_forgotten() {
         });
     });
 }
+
+#[test]
+fn any_number_run_and_their_values_come_back_in_order() {
+    on_workers(|| {
+        let text = String::from("borrowed");
+        let local = Rc::new(1);
+        let mut numbers = [0; 2];
+        let [left, right] = &mut numbers;
+        let one = fibra::join!(|| Rc::clone(&local));
+        let two = fibra::join!(|| Rc::clone(&local), || 2);
+        let four = fibra::join!(|| *left += 1, || text.len(), move || *right += 2, || text.as_str(),);
+        assert_eq!((one, two, four), ((Rc::new(1),), (Rc::new(1), 2), ((), 8, (), "borrowed")));
+        assert_eq!(numbers, [1, 2]);
+    });
+}
+
+#[test]
+fn each_of_many_may_wait_for_a_later_one() {
+    on_workers(|| {
+        let ran = AtomicUsize::new(0);
+        let wait_for = |count| {
+            while ran.load(Ordering::SeqCst) < count {
+                fibra::yield_now();
+            }
+            ran.fetch_add(1, Ordering::SeqCst)
+        };
+        let order = fibra::join!(|| wait_for(3), || wait_for(2), || wait_for(1), || wait_for(0));
+        assert_eq!(order, (3, 2, 1, 0));
+    });
+}
+
+#[test]
+fn a_panic_of_one_of_many_is_resumed_after_all_have_ended() {
+    on_workers(|| {
+        let ended = AtomicUsize::new(0);
+        let ends = || {
+            fibra::yield_now();
+            ended.fetch_add(1, Ordering::SeqCst);
+        };
+        let joined = catch_unwind(AssertUnwindSafe(|| {
+            fibra::join!(ends, || std::panic::resume_unwind(Box::new("second")), ends)
+        }));
+        assert_eq!(joined.unwrap_err().downcast_ref(), Some(&"second"));
+        assert!((1..=2).contains(&ended.load(Ordering::SeqCst)));
+    });
+}

@@ -21,7 +21,7 @@
 
 use std::time::Instant;
 
-use crate::wait::{Admit, Outcome, Until, WaitDescription, WaitQueue};
+use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
 
 /// How many messages a dropped receiver skips under one hold of the lock.
 const SKIPS: u64 = 64;
@@ -47,6 +47,8 @@ pub(super) struct State<V> {
     pub(super) senders: usize,
     pub(super) weak_senders: usize,
     pub(super) receivers: usize,
+    /// Receivers that are being dropped, and skip what they have not seen.
+    leaving: usize,
 }
 
 struct Slot<V> {
@@ -76,13 +78,19 @@ impl<V: Clone> Ring<V> {
     /// Makes a ring of `capacity` slots, a power of two, with one sender.
     pub(super) fn new(capacity: usize) -> Self {
         let slots = (0..capacity).map(|_| Slot { unseen: 0, value: None }).collect();
-        let state = State { slots, tail: 0, senders: 1, weak_senders: 0, receivers: 0 };
+        let state = State { slots, tail: 0, senders: 1, weak_senders: 0, receivers: 0, leaving: 0 };
         Ring { queue: WaitQueue::new(state) }
     }
 
     /// Runs `f` under the lock.
     pub(super) fn with<R>(&self, f: impl FnOnce(&mut State<V>) -> R) -> R {
         self.queue.with(|state, _| f(state))
+    }
+
+    /// Looks at the state, as an operation that counts.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&mut State<V>) -> R) -> R {
+        wait::charge();
+        self.with(look)
     }
 
     /// Adds a message and wakes the receivers. Gives the message back if there is no receiver.
@@ -168,15 +176,23 @@ impl<V: Clone> Ring<V> {
         });
     }
 
-    /// Removes a receiver, and wakes senders that wait for the last one to go. Returns where [`skip`](State::skip) ends.
+    /// Removes a receiver, which [skips](State::skip) the messages up to the returned position, and then [leaves](Ring::leave).
     pub(super) fn unsubscribe(&self) -> u64 {
-        self.queue.with(|state, waiters| {
+        self.with(|state| {
             state.receivers -= 1;
-            if state.receivers == 0 {
-                waiters.serve_all(CLOSINGS);
-            }
+            state.leaving += 1;
             state.tail
         })
+    }
+
+    /// Ends the drop of a receiver, and wakes senders that wait for the last one to go.
+    pub(super) fn leave(&self) {
+        self.queue.with(|state, waiters| {
+            state.leaving -= 1;
+            if state.has_no_receiver() {
+                waiters.serve_all(CLOSINGS);
+            }
+        });
     }
 }
 
@@ -198,10 +214,14 @@ impl<V: Clone> State<V> {
     }
 
     fn admit_closing(&self) -> Admit<()> {
-        match self.receivers {
-            0 => Admit::Done(()),
-            _ => Admit::Back,
+        match self.has_no_receiver() {
+            true => Admit::Done(()),
+            false => Admit::Back,
         }
+    }
+
+    fn has_no_receiver(&self) -> bool {
+        self.receivers == 0 && self.leaving == 0
     }
 
     /// Adds a message. Gives it back if there is no receiver.

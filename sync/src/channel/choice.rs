@@ -68,16 +68,15 @@ pub enum Order {
 /// Waits until one of `arms` is ready, acts by `purpose`, and returns its number.
 ///
 /// Returns `None` if none was ready in time.
-///
-/// A select that never waits is charged for, so that a loop of selects starves no task.
 pub fn choose<A: Deref<Target: Arm>>(
     arms: &mut [(A, usize)],
     limit: Limit,
     order: Order,
     purpose: Purpose,
 ) -> Option<usize> {
-    if limit != Limit::Now {
-        wait::checkpoint();
+    match limit {
+        Limit::Now => wait::charge(),
+        Limit::At(_) | Limit::Never => wait::checkpoint(),
     }
     // Looks at several arms, one after another, do not say that none was ready at one moment.
     let mut late = limit == Limit::Now && (arms.len() < 2 || !wait::may_suspend());
@@ -89,9 +88,6 @@ pub fn choose<A: Deref<Target: Arm>>(
             Purpose::Act => arm.try_now(),
             Purpose::Watch => arm.is_ready(),
         }) {
-            if limit == Limit::Now {
-                wait::charge();
-            }
             return Some(*number);
         }
         late |= limit == Limit::Now && arms.iter().any(|(arm, _)| arm.was_let_down());

@@ -1,49 +1,12 @@
-//! Sends and receives as futures.
+//! Receives as futures.
 
 #![forbid(unsafe_code)]
 
 use std::future::pending;
 
-use super::error::{RecvError, SendError, TryRecvError, TrySendError};
+use super::error::{RecvError, TryRecvError};
 use super::receiver::{Receiver, Source};
-use super::sender::Sender;
 use crate::budget;
-
-impl<T> Sender<T> {
-    /// Sends a message as a future, which yields to its executor instead of blocking.
-    ///
-    /// A future that is dropped before its end may have sent the message or dropped it. Blocking
-    /// code uses [`send`](Sender::send).
-    ///
-    /// # Errors
-    /// Gives the message back if all receivers are gone, also when they go while it waits.
-    ///
-    /// # Examples
-    /// ```
-    /// # use std::{pin::pin, task::{Context, Poll, Waker}};
-    /// let (sender, receiver) = fibra_sync::channel::bounded(1);
-    /// let mut sending = pin!(async { sender.send_async(1).await.is_ok() && sender.send_async(2).await.is_ok() });
-    /// let mut context = Context::from_waker(Waker::noop());
-    /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Pending);
-    /// assert_eq!(receiver.recv(), Ok(1));
-    /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Ready(true));
-    /// ```
-    pub async fn send_async(&self, message: T) -> Result<(), SendError<T>> {
-        budget::charge().await;
-        let mut sent = self.channel().try_send(message);
-        loop {
-            let message = match sent {
-                Ok(()) => return Ok(()),
-                Err(TrySendError::Disconnected(message)) => return Err(SendError(message)),
-                Err(TrySendError::Full(message)) => message,
-            };
-            match self.channel().send_once(message).await {
-                None => return Ok(()),
-                Some(message) => sent = self.channel().try_send(message),
-            }
-        }
-    }
-}
 
 impl<T> Receiver<T> {
     /// Receives a message: [`recv`](Receiver::recv), as a future.
@@ -51,6 +14,10 @@ impl<T> Receiver<T> {
     /// The future is notified of a message and takes it at its next poll; another receiver may be
     /// quicker. Receivers that block are served before futures. A dropped future has received
     /// nothing, and passes its notification on.
+    ///
+    /// A notified future that is neither polled nor dropped keeps its notification. Another waiting
+    /// future may then learn of the message only by the next operation of the channel, such as a
+    /// send or the end of the senders. The message stays in the channel for any receiver.
     ///
     /// At a rendezvous a `send` to a waiting future ends at once. The channel keeps one message for the next poll, or for
     /// another receiver, and counts it in [`len`](Receiver::len).

@@ -17,7 +17,7 @@
 /// | `recv(receiver) -> result => body` | a receive; `result` is a pattern for a `Result<T, RecvError>` |
 /// | `send(sender, message) -> result => body` | a send; `result` is a pattern for a `Result<(), SendError<T>>` |
 /// | `wait(event) => body` | a wait for an event or a count, or anything else that is [`Selectable`](crate::channel::Selectable) |
-/// | `wait(semaphore) -> permit => body` | a wait for a permit; `permit` is a pattern for a [`SemaphorePermit`](crate::SemaphorePermit) |
+/// | `wait(semaphore) -> result => body` | a wait for a permit; `result` is a pattern for a `Result<SemaphorePermit, AcquireError>` |
 /// | `join(handle) => body` | a wait for the end of a task; then `handle.join()` returns at once |
 /// | `join(handle) -> result => body` | a join; `handle` is a variable, `result` a pattern for a `Result<T, JoinError>` |
 /// | `default => body` | what is done if nothing is ready |
@@ -90,7 +90,7 @@
 /// let (stop, printers) = (fibra_sync::ManualResetEvent::new(false), fibra_sync::Semaphore::new(1));
 /// select! {
 ///     wait(stop) => unreachable!("the event was never set"),
-///     wait(printers) -> _printer => assert_eq!(printers.available_permits(), 0),
+///     wait(printers) -> printer => assert!(printer.is_ok() && printers.available_permits() == 0),
 /// }
 /// ```
 #[macro_export]
@@ -171,7 +171,7 @@ macro_rules! __select {
     (@list $order:tt $done:tt $($wrong:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected cases `recv(receiver) -> result => body`, `send(sender, message) -> result => body`, \
-             `wait(event) => body`, `wait(semaphore) -> permit => body`, `join(handle) => body`, \
+             `wait(event) => body`, `wait(semaphore) -> result => body`, `join(handle) => body`, \
              `join(handle) -> result => body`, `default => body` or `default(timeout) => body`, separated by commas, found `",
             ::core::stringify!($($wrong)*),
             "`",
@@ -232,7 +232,7 @@ macro_rules! __select {
     (@case $order:tt $labels:tt $arms:tt $default:tt $case:ident ($($arguments:tt)*) $($rest:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected `recv(receiver) -> result`, `send(sender, message) -> result`, `wait(event)`, \
-             `wait(semaphore) -> permit`, `join(handle)`, `join(handle) -> result` where `handle` is a variable, `default` or \
+             `wait(semaphore) -> result`, `join(handle)`, `join(handle) -> result` where `handle` is a variable, `default` or \
              `default(timeout)`, found `",
             ::core::stringify!($case ($($arguments)*)),
             "` with or without a result",

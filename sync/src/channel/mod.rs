@@ -11,10 +11,13 @@
 //!
 //! The interface is that of the crate `crossbeam-channel`, with [`select!`](crate::select) and [`Select`] for waits at several
 //! channels at once. Waiting allocates nothing, and every wait works in tasks and in plain threads. Futures use
-//! [`Sender::send_async`] and [`Receiver::recv_async`].
+//! [`Sender::send_async`], [`Sender::reserve_async`] and [`Receiver::recv_async`].
 //!
 //! A sender hands its message to the receiver that waits longest. A receiver that makes room fills it with the message of the
 //! sender that waits longest. So no arrival overtakes a waiter.
+//!
+//! Each operation counts against the budget of its task, also one that fails or only looks, as [`try_recv`](Receiver::try_recv)
+//! and [`len`](Receiver::len) do. So each is a point where a task may yield, and a loop over one lets other tasks run.
 
 mod arm;
 mod choice;
@@ -26,10 +29,12 @@ mod join_arm;
 mod macros;
 mod operation;
 mod outcome;
+mod permit;
 mod places;
 mod queue;
 mod receive_arm;
 mod receiver;
+mod reserve;
 mod select;
 pub(crate) mod selectable;
 mod send_arm;
@@ -56,6 +61,7 @@ pub use error::{
     TryReadyError, TryRecvError, TrySelectError, TrySendError,
 };
 pub use iter::{IntoIter, Iter, TryIter};
+pub use permit::Permit;
 pub use receiver::Receiver;
 pub use select::{Select, SelectedOperation};
 pub use selectable::Selectable;
@@ -68,7 +74,7 @@ pub mod __private {
     pub use super::choice::{Limit, Order, choose};
     pub use super::join_arm::JoinArm;
     pub use super::receive_arm::RecvArm;
-    pub use super::send_arm::{Permit, SendArm};
+    pub use super::send_arm::SendArm;
     pub use super::wait_arm::{SelectArm, WaitArm};
     pub use crate::countdown::Countdown;
     pub use fibra_runtime::JoinHandle;

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use super::arm::Arm;
+use super::selectable::sealed::Taken;
 
 /// An arm of a [`Select`](super::Select), which outlives the wait.
 pub(super) trait Operation: Arm {
@@ -13,6 +14,11 @@ pub(super) trait Operation: Arm {
 
     /// Gives up an outcome that was not taken.
     fn abandon(&self);
+
+    /// Takes what was taken of the source that it waits for, if any.
+    fn take(&self) -> Option<Taken> {
+        None
+    }
 
     /// Names the object of the operation.
     fn target(&self) -> Target;

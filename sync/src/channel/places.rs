@@ -6,7 +6,7 @@ use crate::wait::{Lent, Waiters};
 
 /// Receivers that block, and receive arms of selects. A sender gives them its message.
 pub(crate) const RECEIVERS: usize = 0;
-/// Senders with their message, and send arms of selects.
+/// Senders with their message, and those without: send arms of selects and reservations.
 pub(crate) const SENDERS: usize = 1;
 /// Futures that receive. They are notified of a message, and try again.
 pub(crate) const FUTURES: usize = 2;
@@ -24,13 +24,13 @@ pub(crate) enum Place<T> {
     Empty,
     /// The message of a waiting sender, or for a receiver that was served.
     Message(T),
-    /// Nothing yet: the send arm of a select, which makes its message once it is selected.
+    /// Nothing yet: the send arm of a select, or a reservation, which makes its message once it is granted.
     Arm,
-    /// A send arm that is selected.
+    /// A send arm or a reservation that may send.
     Granted(Grant<T>),
 }
 
-/// The right with which a send arm is selected.
+/// The right with which a send arm is selected, or a place reserved.
 pub(crate) enum Grant<T> {
     /// A slot is reserved.
     Room,

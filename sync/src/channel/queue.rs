@@ -13,7 +13,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use fibra_runtime::task::shield;
+use crate::drop_all::drop_all;
 
 /// Slots of a block.
 const SPAN: usize = 32;
@@ -188,32 +188,35 @@ impl<T> Queue<T> {
         // SAFETY: it came from a `Box` and nothing points to it any more.
         Some(unsafe { Box::from_raw(spent) })
     }
-}
 
-impl<T> Drop for Queue<T> {
-    fn drop(&mut self) {
-        if self.len > 0 {
-            // No cancellation cuts the destructors of the messages short.
-            shield(|| {
-                while let Some(popped) = self.pop() {
-                    drop(popped.message);
-                }
-            });
-        }
+    /// Frees the slots of an empty queue, which is not used any more.
+    fn free(&mut self) {
         match self.shape {
             Shape::Ring => {
                 let slots = ptr::slice_from_raw_parts_mut(self.head, self.span);
-                // SAFETY: these are the slots that `ring` made, and they are empty.
+                // SAFETY: these are the slots that `ring` made, and they are empty. The drop, which calls this once, is the last
+                // use of the queue.
                 drop(unsafe { Box::from_raw(slots) });
             }
             Shape::Chain => {
                 for block in [self.head.cast::<Block<T>>(), self.spare] {
                     if !block.is_null() {
-                        // SAFETY: it came from a `Box`; without messages the chain has no other block.
+                        // SAFETY: it came from a `Box`; without messages the chain has no other block. As above.
                         drop(unsafe { Box::from_raw(block) });
                     }
                 }
             }
         }
+    }
+}
+
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        drop_all(|| {
+            while let Some(popped) = self.pop() {
+                drop(popped.message);
+            }
+            self.free();
+        });
     }
 }

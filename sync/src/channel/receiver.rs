@@ -8,7 +8,6 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use super::counted::Counted;
@@ -161,15 +160,12 @@ impl<T> Receiver<T> {
     /// ```
     #[inline]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let received = match &self.source {
+        wait::charge();
+        match &self.source {
             Source::Senders(channel) => channel.shared.try_recv(),
             Source::Clock(timer) => timer.try_recv(None),
             Source::Never => Err(TryRecvError::Empty),
-        };
-        if received.is_ok() {
-            wait::charge();
         }
-        received
     }
 
     /// Receives a message, waiting no longer than `timeout`.
@@ -235,6 +231,7 @@ impl<T> Receiver<T> {
     /// assert!(receiver.same_channel(&receiver.clone()));
     /// ```
     pub fn len(&self) -> usize {
+        wait::charge();
         match &self.source {
             Source::Senders(channel) => channel.shared.look(|state, _| state.queue.len()),
             Source::Clock(timer) => usize::from(timer.is_ready()),
@@ -249,6 +246,7 @@ impl<T> Receiver<T> {
 
     /// Returns true if no message more has room, as always at a rendezvous.
     pub fn is_full(&self) -> bool {
+        wait::charge();
         match &self.source {
             Source::Senders(channel) => channel.shared.look(|state, _| state.is_full()),
             Source::Clock(timer) => timer.is_ready(),
@@ -295,8 +293,7 @@ impl<T> Drop for Receiver<T> {
         if let Source::Senders(channel) = &self.source
             && channel.receivers.decrease()
         {
-            // No cancellation cuts the destructors of the messages short.
-            shield(|| channel.shared.close_and_clear());
+            channel.shared.close_and_clear();
         }
     }
 }

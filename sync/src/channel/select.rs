@@ -15,7 +15,6 @@ use super::operation::{Erased, Target};
 use super::receive_arm::RecvArm;
 use super::receiver::Receiver;
 use super::selectable::Selectable;
-use super::selectable::sealed::Taken;
 use super::send_arm::SendArm;
 use super::sender::Sender;
 use super::wait_arm::WaitArm;
@@ -113,7 +112,7 @@ impl<'a> Select<'a> {
     /// let permits = Semaphore::new(1);
     /// let mut select = Select::new();
     /// select.wait(&permits);
-    /// let permit = select.select().wait(&permits);
+    /// let permit = select.select().wait(&permits).unwrap();
     /// assert_eq!(permits.available_permits(), 0);
     /// # drop(permit);
     /// ```
@@ -383,14 +382,14 @@ impl SelectedOperation<'_> {
         unsafe { &*ptr::from_ref(&*arm).cast::<RecvArm<'_, T>>() }.complete()
     }
 
-    /// Takes the permit of a semaphore, or nothing of an event, without waiting.
+    /// Takes the permit of a semaphore or the error of a closed one, or nothing of an event, without waiting.
     ///
     /// # Panics
     /// Panics if this is not the operation that was added for `source`, by this very reference.
     #[track_caller]
     pub fn wait<S: Selectable>(mut self, source: &S) -> S::Outcome<'_> {
-        self.completed(Target::Waits(ptr::from_ref(source).cast()));
-        source.outcome(Taken(()))
+        let arm = self.completed(Target::Waits(ptr::from_ref(source).cast()));
+        source.outcome(arm.take().expect("the arm was selected"))
     }
 
     #[track_caller]

@@ -12,14 +12,15 @@ use crate::wait::Arm;
 /// | --- | --- | --- |
 /// | [`AutoResetEvent`](crate::AutoResetEvent) | when it is set and no task waits longer | has used the set |
 /// | [`ManualResetEvent`](crate::ManualResetEvent) | while it is set, or by a set that came while the select waited | |
+/// | [`Notify`](crate::Notify) | when a notification is kept for it, or comes | has used the notification |
 /// | [`CountdownEvent`](crate::CountdownEvent), [`WaitGroup`](crate::WaitGroup) | when the count is zero, or was while the select waited | |
-/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer | has the permit |
+/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer, or once it is closed | has the permit, or an error |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 ///
 /// Other crates cannot implement it. Receives of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
 /// [`watch`](crate::watch) are raced against a select, as [`select!`](crate::select) tells.
 pub trait Selectable: sealed::Sealed {
-    /// The permit of a semaphore, nothing of an event.
+    /// The permit of a semaphore or the error of a closed one, nothing of an event.
     type Outcome<'a>
     where
         Self: 'a;
@@ -36,11 +37,17 @@ pub trait Selectable: sealed::Sealed {
 
     /// Takes the source without waiting, once.
     #[doc(hidden)]
-    fn take_now(&self) -> bool;
+    fn take_now(&self) -> Option<sealed::Taken>;
+
+    /// Says what a waker has taken for an arm that it served.
+    #[doc(hidden)]
+    fn served(&self, _arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(0)
+    }
 
     /// Gives back what was taken once.
     #[doc(hidden)]
-    fn give_back(&self) {}
+    fn give_back(&self, _taken: sealed::Taken) {}
 
     /// Makes the outcome once the source was taken.
     #[doc(hidden)]
@@ -52,6 +59,7 @@ pub(super) mod sealed {
     /// A type that a select can wait for.
     pub trait Sealed {}
 
-    /// Proves that a select has taken the source.
-    pub struct Taken(pub(in super::super) ());
+    /// Proves that a select has taken the source. It holds the age of the set of an auto-reset event, the number of
+    /// permits of a semaphore, and 1 for the notification of one.
+    pub struct Taken(pub(in super::super) u64);
 }

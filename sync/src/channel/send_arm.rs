@@ -7,12 +7,12 @@
 use std::cell::{Cell, OnceCell};
 
 use super::arm::{Arm, Purpose};
-use super::error::SendError;
 use super::operation::{Erased, Operation, Target};
 use super::outcome::Reserve;
+use super::permit::Permit;
 use super::places::{Grant, Place};
 use super::sender::Sender;
-use super::shared::{ChannelArm, Shared};
+use super::shared::ChannelArm;
 use super::state::State;
 use crate::wait;
 
@@ -22,15 +22,6 @@ pub struct SendArm<'a, T> {
     /// Made for a wait.
     place: OnceCell<ChannelArm<'a, T>>,
     outcome: Cell<Option<Permit<'a, T>>>,
-}
-
-/// The right to send one message without waiting.
-///
-/// Dropped unused it passes to the next sender.
-pub struct Permit<'a, T> {
-    channel: &'a Shared<T>,
-    /// None if no receiver is left, or after use.
-    grant: Option<Grant<T>>,
 }
 
 impl<'a, T> SendArm<'a, T> {
@@ -46,32 +37,7 @@ impl<'a, T> SendArm<'a, T> {
     }
 
     fn keep(&self, grant: Option<Grant<T>>) {
-        self.outcome.set(Some(Permit { channel: self.sender.channel(), grant }));
-    }
-}
-
-impl<T> Permit<'_, T> {
-    /// Sends a message.
-    pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
-        match self.grant.take() {
-            Some(Grant::Room) => self.channel.fulfil(message),
-            Some(Grant::Partner(partner)) => {
-                partner.give(|place| *place = Place::Message(message));
-                Ok(())
-            }
-            None => Err(SendError(message)),
-        }
-    }
-}
-
-impl<T> Drop for Permit<'_, T> {
-    fn drop(&mut self) {
-        match self.grant.take() {
-            Some(Grant::Room) => self.channel.release(),
-            // Wakes the receiver without a message.
-            Some(Grant::Partner(partner)) => drop(partner),
-            None => {}
-        }
+        self.outcome.set(Some(Permit::new(self.sender.channel(), grant)));
     }
 }
 

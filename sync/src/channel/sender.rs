@@ -94,11 +94,8 @@ impl<T> Sender<T> {
     /// ```
     #[inline]
     pub fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let sent = self.channel().try_send(message);
-        if sent.is_ok() {
-            wait::charge();
-        }
-        sent
+        wait::charge();
+        self.channel().try_send(message)
     }
 
     /// Sends a message, waiting no longer than `timeout`.
@@ -168,6 +165,7 @@ impl<T> Sender<T> {
     /// assert!(sender.same_channel(&sender.clone()) && !receiver.is_empty());
     /// ```
     pub fn len(&self) -> usize {
+        wait::charge();
         self.channel().look(|state, _| state.queue.len())
     }
 
@@ -189,6 +187,7 @@ impl<T> Sender<T> {
     /// assert!(sender.same_channel(&sender.clone()) && receiver.same_channel(&receiver.clone()));
     /// ```
     pub fn is_full(&self) -> bool {
+        wait::charge();
         self.channel().look(|state, _| state.is_full())
     }
 

@@ -25,7 +25,7 @@ use fibra_runtime::clock;
 use super::arm::Purpose;
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::outcome::{Missing, Refused, Reserve, Sent};
-use super::places::{FUTURES, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
+use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
 use super::queue::{Block, Popped};
 use super::state::State;
 use super::timers::is_late;
@@ -66,7 +66,7 @@ impl<T> Shared<T> {
     }
 
     /// Returns true if this is no rendezvous.
-    fn has_slots(&self) -> bool {
+    pub(super) fn has_slots(&self) -> bool {
         self.capacity != Some(0)
     }
 
@@ -203,7 +203,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Waits, as a future, until the message is queued or received. Returns it if the sender is to try again.
+    /// Waits at a rendezvous, as a future, until the message is received. Returns it if the sender is to try again.
     pub(super) async fn send_once(&self, message: T) -> Option<T> {
         let waits = self.queue.wait_async_then(
             SENDERS,
@@ -402,6 +402,54 @@ impl<T> Shared<T> {
         self.queue.with(State::reserve)
     }
 
+    /// Waits for a right to send, where a slot can be reserved.
+    pub(super) fn reserve_slow(&self, deadline: Option<Instant>) -> Result<Grant<T>, SendTimeoutError<()>> {
+        loop {
+            let (outcome, place) = self.queue.wait(
+                SENDERS,
+                Place::Arm,
+                Until::unwind(deadline).spinning().described(&SEND),
+                |state, _, waiting| admit_reservation(state, waiting),
+                || (),
+                |_, _, _, _| (),
+            );
+            match (place, outcome) {
+                (Place::Granted(grant), _) => return Ok(grant),
+                (_, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
+                _ => {}
+            }
+            match self.reserve() {
+                Reserve::Granted(grant) => return Ok(grant),
+                Reserve::Disconnected => return Err(SendTimeoutError::Disconnected(())),
+                Reserve::Full => {}
+            }
+        }
+    }
+
+    /// Waits for a right to send, as a future, where a slot can be reserved. None if no receiver is left.
+    pub(super) async fn reserve_async(&self) -> Option<Grant<T>> {
+        loop {
+            match self.reserve() {
+                Reserve::Granted(grant) => return Some(grant),
+                Reserve::Disconnected => return None,
+                Reserve::Full => {}
+            }
+            let waits = self.queue.wait_async(
+                SENDERS,
+                Place::Arm,
+                |state, _, waiting| admit_reservation(state, waiting),
+                |state, place, waiting, _| {
+                    if matches!(place, Place::Granted(Grant::Room)) {
+                        state.release(waiting);
+                    }
+                },
+            );
+            if let (_, Place::Granted(grant)) = waits.await {
+                return Some(grant);
+            }
+        }
+    }
+
     /// Sends into a slot that was reserved.
     pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
         let put = self.queue.with(|state, waiting| state.fulfil(message, waiting));
@@ -498,4 +546,9 @@ fn tell_watchers_of<T>(queue: &ChannelQueue<T>) {
 /// Has a sender wait, unless it may send.
 fn admit_sender<T>(state: &State<T>, waiting: &Waiting<'_, T>) -> Admit<()> {
     if state.may_send(waiting) { Admit::Done(()) } else { Admit::Back }
+}
+
+/// Has a sender wait that has no message yet, unless it may send.
+fn admit_reservation<T>(state: &State<T>, waiting: &Waiting<'_, T>) -> Admit<()> {
+    if state.may_reserve(waiting) { Admit::Done(()) } else { Admit::Back }
 }

@@ -7,13 +7,15 @@ use crate::auto_reset_event::{Age, AutoResetEvent};
 use crate::countdown::Countdown;
 use crate::countdown_event::CountdownEvent;
 use crate::manual_reset_event::ManualResetEvent;
-use crate::semaphore::{Semaphore, SemaphorePermit};
-use crate::wait::QueueArm;
+use crate::notify::{Notify, State};
+use crate::semaphore::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
+use crate::wait::{self, QueueArm};
 use crate::wait_group::WaitGroup;
 
 impl sealed::Sealed for AutoResetEvent {}
 impl sealed::Sealed for ManualResetEvent {}
 impl sealed::Sealed for CountdownEvent {}
+impl sealed::Sealed for Notify {}
 impl sealed::Sealed for WaitGroup {}
 impl sealed::Sealed for Semaphore {}
 
@@ -25,12 +27,42 @@ impl Selectable for AutoResetEvent {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.try_wait()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        wait::charge();
+        self.take_set().map(sealed::Taken)
     }
 
-    fn give_back(&self) {
-        self.set();
+    fn served(&self, arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(arm.replace(0))
+    }
+
+    fn give_back(&self, of_set: sealed::Taken) {
+        self.pass_on(of_set.0);
+    }
+
+    fn outcome(&self, _taken: sealed::Taken) {}
+}
+
+impl Selectable for Notify {
+    type Outcome<'a> = ();
+    type Arm<'a> = QueueArm<'a, State, bool>;
+
+    fn arm(&self) -> Self::Arm<'_> {
+        self.queue_arm()
+    }
+
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.take().then_some(sealed::Taken(1))
+    }
+
+    fn served(&self, arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(arm.replace(false).into())
+    }
+
+    fn give_back(&self, is_of_one: sealed::Taken) {
+        if is_of_one.0 == 1 {
+            self.notify_one();
+        }
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -44,8 +76,8 @@ impl Selectable for ManualResetEvent {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.is_set()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.is_set().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -59,8 +91,8 @@ impl Selectable for CountdownEvent {
         self.state.arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.is_set()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.is_set().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -74,30 +106,41 @@ impl Selectable for WaitGroup {
         self.state.arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.count() == 0
+    fn take_now(&self) -> Option<sealed::Taken> {
+        (self.count() == 0).then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
 }
 
 impl Selectable for Semaphore {
-    type Outcome<'a> = SemaphorePermit<'a>;
+    type Outcome<'a> = Result<SemaphorePermit<'a>, AcquireError>;
     type Arm<'a> = QueueArm<'a, (), usize, 1, Self>;
 
     fn arm(&self) -> Self::Arm<'_> {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.take(1)
+    fn take_now(&self) -> Option<sealed::Taken> {
+        match self.take(1) {
+            Ok(()) => Some(sealed::Taken(1)),
+            Err(TryAcquireError::Closed) => Some(sealed::Taken(0)),
+            Err(TryAcquireError::NoPermits) => None,
+        }
     }
 
-    fn give_back(&self) {
-        self.add_permits(1);
+    fn served(&self, arm: &Self::Arm<'_>) -> sealed::Taken {
+        sealed::Taken(arm.replace(1) as u64)
     }
 
-    fn outcome(&self, _taken: sealed::Taken) -> SemaphorePermit<'_> {
-        SemaphorePermit::new(self, 1)
+    fn give_back(&self, permits: sealed::Taken) {
+        drop(self.outcome(permits));
+    }
+
+    fn outcome(&self, permits: sealed::Taken) -> Self::Outcome<'_> {
+        match permits.0 {
+            0 => Err(AcquireError::new()),
+            _ => Ok(SemaphorePermit::new(self, 1)),
+        }
     }
 }

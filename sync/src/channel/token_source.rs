@@ -17,8 +17,8 @@ impl Selectable for CancelToken {
         self.queue_arm()
     }
 
-    fn take_now(&self) -> bool {
-        self.is_cancelled()
+    fn take_now(&self) -> Option<sealed::Taken> {
+        self.is_cancelled().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}

@@ -16,8 +16,8 @@ pub struct WaitArm<'a, S: Selectable> {
     source: &'a S,
     /// Made for a wait.
     place: OnceCell<S::Arm<'a>>,
-    /// True if the source was taken for it, and the arm is not completed yet.
-    taken: Cell<bool>,
+    /// What was taken of the source for it, until the arm is completed.
+    taken: Cell<Option<Taken>>,
 }
 
 /// Makes the arm of a source, by a method that is found behind an `Arc` too.
@@ -36,21 +36,21 @@ impl<S: Selectable> SelectArm for S {}
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.
     pub fn new(source: &'a S) -> Self {
-        WaitArm { source, place: OnceCell::new(), taken: Cell::new(false) }
+        WaitArm { source, place: OnceCell::new(), taken: Cell::new(None) }
     }
 
     /// Returns what was taken, after the arm was selected.
     pub fn complete(&self) -> S::Outcome<'a> {
-        assert!(self.taken.take(), "only the arm that was chosen is completed");
-        self.source.outcome(Taken(()))
+        self.source.outcome(self.take().expect("only the arm that was chosen is completed"))
     }
 }
 
 impl<S: Selectable> Arm for WaitArm<'_, S> {
     fn try_now(&self) -> bool {
         let taken = self.source.take_now();
+        let is_taken = taken.is_some();
         self.taken.set(taken);
-        taken
+        is_taken
     }
 
     fn place(&self, _purpose: Purpose) -> Option<&dyn wait::Arm> {
@@ -58,14 +58,18 @@ impl<S: Selectable> Arm for WaitArm<'_, S> {
     }
 
     fn accept(&self) -> bool {
-        self.taken.set(true);
+        self.taken.set(self.place.get().map(|place| self.source.served(place)));
         true
     }
 }
 
 impl<S: Selectable> Operation for WaitArm<'_, S> {
     fn abandon(&self) {
-        self.source.give_back();
+        self.take().into_iter().for_each(|taken| self.source.give_back(taken));
+    }
+
+    fn take(&self) -> Option<Taken> {
+        self.taken.take()
     }
 
     fn target(&self) -> Target {

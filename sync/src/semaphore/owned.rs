@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
-use super::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use super::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
 use crate::wait;
 
 impl Semaphore {
@@ -17,7 +17,10 @@ impl Semaphore {
     ///
     /// # Cancellation
     /// A cancellation point.
-    pub fn acquire_owned(self: Arc<Self>) -> OwnedSemaphorePermit {
+    ///
+    /// # Errors
+    /// As for [`acquire`](Semaphore::acquire).
+    pub fn acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_many_owned(1)
     }
 
@@ -25,6 +28,9 @@ impl Semaphore {
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`acquire`](Semaphore::acquire).
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
@@ -35,26 +41,30 @@ impl Semaphore {
     /// use std::time::{Duration, Instant};
     /// let semaphore = Arc::new(fibra_sync::Semaphore::new(2));
     /// let share = || Arc::clone(&semaphore);
-    /// let both = share().acquire_many_owned(2);
+    /// let both = share().acquire_many_owned(2)?;
     /// assert!(share().try_acquire_owned().is_err() && share().try_acquire_many_owned(2).is_err());
-    /// assert!(share().acquire_many_owned_timeout(2, Duration::from_millis(1)).is_none());
-    /// assert!(share().acquire_owned_deadline(Instant::now()).is_none());
-    /// assert!(share().acquire_many_owned_deadline(2, Instant::now()).is_none());
+    /// assert!(share().acquire_many_owned_timeout(2, Duration::from_millis(1)).is_err());
+    /// assert!(share().acquire_owned_deadline(Instant::now()).is_err());
+    /// assert!(share().acquire_many_owned_deadline(2, Instant::now()).is_err());
     /// drop(both);
-    /// let one = fibra_runtime::block_on(share().acquire_owned_async());
-    /// let other = fibra_runtime::block_on(share().acquire_many_owned_async(1));
+    /// let one = fibra_runtime::block_on(share().acquire_owned_async())?;
+    /// let other = fibra_runtime::block_on(share().acquire_many_owned_async(1))?;
     /// assert_eq!((one.num_permits(), other.num_permits()), (1, 1));
+    /// # Ok::<(), fibra_sync::AcquireError>(())
     /// ```
     #[track_caller]
-    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
-        self.enter(count, || None);
-        OwnedSemaphorePermit::new(self, count)
+    pub fn acquire_many_owned(self: Arc<Self>, count: usize) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.enter(count, || None).map_err(|_| AcquireError::new())?;
+        Ok(OwnedSemaphorePermit::new(self, count))
     }
 
     /// Takes an owned permit, as [`acquire_timeout`](Semaphore::acquire_timeout) does.
     ///
     /// # Cancellation
     /// A cancellation point.
+    ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
     ///
     /// # Examples
     /// ```
@@ -64,14 +74,17 @@ impl Semaphore {
     /// use std::time::Duration;
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// let printer = Arc::new(sync::Semaphore::new(1));
-    /// let permit = Arc::clone(&printer).acquire_owned();
-    /// assert!(Arc::clone(&printer).acquire_owned_timeout(Duration::from_millis(1)).is_none());
+    /// let permit = Arc::clone(&printer).acquire_owned().unwrap();
+    /// assert!(Arc::clone(&printer).acquire_owned_timeout(Duration::from_millis(1)).is_err());
     /// fibra::spawn(move || drop(permit)); // it may go to another task
-    /// assert!(printer.acquire_owned_timeout(Duration::from_secs(60)).is_some());
+    /// assert!(printer.acquire_owned_timeout(Duration::from_secs(60)).is_ok());
     /// # });
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn acquire_owned_timeout(self: Arc<Self>, timeout: Duration) -> Option<OwnedSemaphorePermit> {
+    pub fn acquire_owned_timeout(
+        self: Arc<Self>,
+        timeout: Duration,
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.acquire_many_owned_timeout(1, timeout)
     }
 
@@ -82,6 +95,9 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
@@ -89,15 +105,22 @@ impl Semaphore {
         self: Arc<Self>,
         count: usize,
         timeout: Duration,
-    ) -> Option<OwnedSemaphorePermit> {
-        self.enter(count, || time::deadline(timeout)).then(|| OwnedSemaphorePermit::new(self, count))
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.enter(count, || time::deadline(timeout))?;
+        Ok(OwnedSemaphorePermit::new(self, count))
     }
 
     /// Takes an owned permit, as [`acquire_deadline`](Semaphore::acquire_deadline) does.
     ///
     /// # Cancellation
     /// A cancellation point.
-    pub fn acquire_owned_deadline(self: Arc<Self>, deadline: Instant) -> Option<OwnedSemaphorePermit> {
+    ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
+    pub fn acquire_owned_deadline(
+        self: Arc<Self>,
+        deadline: Instant,
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.acquire_many_owned_deadline(1, deadline)
     }
 
@@ -108,6 +131,9 @@ impl Semaphore {
     /// # Cancellation
     /// A cancellation point.
     ///
+    /// # Errors
+    /// As for [`acquire_timeout`](Semaphore::acquire_timeout).
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     #[track_caller]
@@ -115,14 +141,15 @@ impl Semaphore {
         self: Arc<Self>,
         count: usize,
         deadline: Instant,
-    ) -> Option<OwnedSemaphorePermit> {
-        self.enter(count, || Some(deadline)).then(|| OwnedSemaphorePermit::new(self, count))
+    ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
+        self.enter(count, || Some(deadline))?;
+        Ok(OwnedSemaphorePermit::new(self, count))
     }
 
     /// Takes an owned permit without waiting, as [`try_acquire`](Semaphore::try_acquire) does.
     ///
     /// # Errors
-    /// [`TryAcquireError::NoPermits`] if none is free, or others wait.
+    /// As for [`try_acquire`](Semaphore::try_acquire).
     pub fn try_acquire_owned(self: Arc<Self>) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         self.try_acquire_many_owned(1)
     }
@@ -132,7 +159,7 @@ impl Semaphore {
     /// It behaves as [`try_acquire_many`](Semaphore::try_acquire_many) does.
     ///
     /// # Errors
-    /// [`TryAcquireError::NoPermits`] if there are not as many free ones, or others wait.
+    /// As for [`try_acquire_many`](Semaphore::try_acquire_many).
     ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
@@ -142,17 +169,18 @@ impl Semaphore {
         count: usize,
     ) -> Result<OwnedSemaphorePermit, TryAcquireError> {
         wait::charge();
-        match self.take(count) {
-            true => Ok(OwnedSemaphorePermit::new(self, count)),
-            false => Err(TryAcquireError::NoPermits),
-        }
+        self.take(count)?;
+        Ok(OwnedSemaphorePermit::new(self, count))
     }
 
     /// Takes an owned permit, as [`acquire_async`](Semaphore::acquire_async) does.
     ///
     /// # Cancellation
     /// As for [`acquire_async`](Semaphore::acquire_async).
-    pub async fn acquire_owned_async(self: Arc<Self>) -> OwnedSemaphorePermit {
+    ///
+    /// # Errors
+    /// As for [`acquire`](Semaphore::acquire).
+    pub async fn acquire_owned_async(self: Arc<Self>) -> Result<OwnedSemaphorePermit, AcquireError> {
         self.acquire_many_owned_async(1).await
     }
 
@@ -163,10 +191,16 @@ impl Semaphore {
     /// # Cancellation
     /// As for [`acquire_async`](Semaphore::acquire_async).
     ///
+    /// # Errors
+    /// As for [`acquire`](Semaphore::acquire).
+    ///
     /// # Panics
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
-    pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
-        self.enter_async(count).await;
-        OwnedSemaphorePermit::new(self, count)
+    pub async fn acquire_many_owned_async(
+        self: Arc<Self>,
+        count: usize,
+    ) -> Result<OwnedSemaphorePermit, AcquireError> {
+        self.enter_async(count).await?;
+        Ok(OwnedSemaphorePermit::new(self, count))
     }
 }

@@ -561,12 +561,12 @@ impl Several {
         match until {
             None => select! {
                 wait(self.event) => {},
-                wait(self.semaphore) -> permit => permit.forget(),
+                wait(self.semaphore) -> permit => permit.unwrap().forget(),
                 recv(self.channel.1) -> message => drop(message.unwrap()),
             },
             Some(until) => select! {
                 wait(self.event) => {},
-                wait(self.semaphore) -> permit => permit.forget(),
+                wait(self.semaphore) -> permit => permit.unwrap().forget(),
                 recv(self.channel.1) -> message => drop(message.unwrap()),
                 default(until.saturating_duration_since(Instant::now())) => return false,
             },

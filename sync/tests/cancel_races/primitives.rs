@@ -197,10 +197,10 @@ fn a_permit_of_a_semaphore() {
         || Semaphore::new(0),
         |semaphore, until| match until {
             None => {
-                semaphore.acquire().forget();
+                semaphore.acquire().unwrap().forget();
                 true
             }
-            Some(until) => semaphore.acquire_deadline(until).map(|permit| permit.forget()).is_some(),
+            Some(until) => semaphore.acquire_deadline(until).map(|permit| permit.forget()).is_ok(),
         },
         |semaphore, ()| semaphore.add_permits(1),
         |semaphore, left| assert_eq!(semaphore.forget_permits(9), left),
@@ -211,12 +211,10 @@ fn a_permit_of_a_semaphore() {
 fn take_many(semaphore: &Semaphore, count: usize, until: Option<Instant>) -> bool {
     match until {
         None => {
-            semaphore.acquire_many(count).forget();
+            semaphore.acquire_many(count).unwrap().forget();
             true
         }
-        Some(until) => {
-            semaphore.acquire_many_deadline(count, until).map(|permits| permits.forget()).is_some()
-        }
+        Some(until) => semaphore.acquire_many_deadline(count, until).map(|permits| permits.forget()).is_ok(),
     }
 }
 
@@ -235,13 +233,13 @@ fn permits_that_are_given_back_are_not_lost_either() {
     play(
         Row::held(
             || Semaphore::new(2),
-            |semaphore| Arc::clone(semaphore).acquire_many_owned(2),
+            |semaphore| Arc::clone(semaphore).acquire_many_owned(2).unwrap(),
             |semaphore, until| match until {
                 None => {
                     drop(semaphore.acquire_many(2));
                     true
                 }
-                Some(until) => semaphore.acquire_many_deadline(2, until).is_some(),
+                Some(until) => semaphore.acquire_many_deadline(2, until).is_ok(),
             },
             |_, permits| drop(permits),
             |semaphore, _| assert_eq!(semaphore.available_permits(), 2),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use crate::common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use crate::common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime, until};
 use crate::future::{Woken, block_on, poll};
 use fibra_sync::Mutex;
 use fibra_sync::broadcast::error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
@@ -276,6 +276,58 @@ fn an_overwritten_message_is_dropped() {
     assert_eq!(alive.load(Ordering::SeqCst), 2);
     drop((sender, receiver));
     assert_eq!(alive.load(Ordering::SeqCst), 0);
+}
+
+/// Waits in its drop until it may end. The drop of a zero panics.
+struct Slow(u32, Arc<Mutex<()>>, Arc<AtomicUsize>);
+
+impl Clone for Slow {
+    fn clone(&self) -> Self {
+        unreachable!("the last receiver of a message gets it")
+    }
+}
+
+impl Drop for Slow {
+    fn drop(&mut self) {
+        drop(self.1.lock());
+        self.2.fetch_add(1, Ordering::SeqCst);
+        if self.0 == 0 {
+            std::panic::resume_unwind(Box::new("bomb"));
+        }
+    }
+}
+
+#[test]
+fn the_last_receiver_drops_what_is_queued_before_the_channel_counts_as_closed() {
+    everywhere(|| {
+        let (gate, drops) = (Arc::new(Mutex::new(())), Arc::new(AtomicUsize::new(0)));
+        let (sender, receiver) = channel(4);
+        (1..=3).for_each(|n| _ = sender.send(Slow(n, Arc::clone(&gate), Arc::clone(&drops))));
+        let shut = gate.lock();
+        let leaving = beside(move || drop(receiver));
+        until(|| sender.receiver_count() == 0);
+        assert!(!sender.closed_timeout(Duration::from_millis(1)) && drops.load(Ordering::SeqCst) == 0);
+        let mut closing = pin!(sender.closed_async());
+        assert!(poll(closing.as_mut(), &Arc::default()).is_pending());
+        let refused = sender.send(Slow(4, Arc::default(), Arc::default()));
+        assert!(refused.is_err(), "no receiver is there to receive it");
+        drop(shut);
+        sender.closed();
+        assert_eq!(drops.load(Ordering::SeqCst), 3);
+        leaving.join();
+    });
+}
+
+#[test]
+fn a_panic_in_the_drop_of_a_message_drops_the_others_and_closes_the_channel() {
+    everywhere(|| {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let (sender, receiver) = channel(128);
+        (0..100).for_each(|n| _ = sender.send(Slow(n, Arc::default(), Arc::clone(&drops))));
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(receiver))).is_err());
+        sender.closed();
+        assert_eq!(drops.load(Ordering::SeqCst), 100);
+    });
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod channel_kinds;
 mod channel_programs;
 mod channel_races;
 mod channel_rendezvous;
+mod channel_reserve;
 mod channel_timers;
 mod channel_unbounded;
 mod oneshot;

@@ -26,17 +26,20 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    static BYTES: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: all of it is the system's allocator; the counter is a `const` thread-local without a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        BYTES.set(BYTES.get().wrapping_add(layout.size()));
         // SAFETY: the caller's contract is the callee's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        BYTES.set(BYTES.get().wrapping_sub(layout.size()));
         // SAFETY: as above.
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -44,6 +47,7 @@ unsafe impl GlobalAlloc for Counting {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // To give memory back is none: a worker that rests does so now and then.
         ALLOCATIONS.set(ALLOCATIONS.get() + usize::from(size > layout.size()));
+        BYTES.set(BYTES.get().wrapping_sub(layout.size()).wrapping_add(size));
         // SAFETY: as above.
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -51,6 +55,11 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
+
+/// How much this thread has allocated and not freed, where what it frees is its own.
+pub(crate) fn bytes_in_use() -> usize {
+    BYTES.get()
+}
 
 /// Rounds before the count begins, and rounds that are counted.
 pub(crate) const WARM_UP: usize = 100;

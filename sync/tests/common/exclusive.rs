@@ -206,7 +206,7 @@ impl Exclusive for Semaphore {
     }
 
     fn lock(&self) -> Self::Guard<'_> {
-        self.acquire()
+        self.acquire().expect("it is not closed")
     }
 
     fn try_lock(&self) -> Option<Self::Guard<'_>> {
@@ -214,7 +214,7 @@ impl Exclusive for Semaphore {
     }
 
     fn try_lock_for(&self, timeout: Duration) -> Option<Self::Guard<'_>> {
-        self.acquire_timeout(timeout)
+        self.acquire_timeout(timeout).ok()
     }
 }
 

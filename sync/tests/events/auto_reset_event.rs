@@ -527,3 +527,21 @@ fn a_reset_takes_the_set_of_a_future_that_is_dropped_later() {
         assert!(poll(second.as_mut(), &late).is_ready());
     });
 }
+
+#[test]
+fn a_reset_does_not_undo_the_set_of_a_task_that_was_served_and_cancelled() {
+    in_tasks(|| {
+        let event = Arc::new(AutoResetEvent::new(false));
+        for _ in 0..100 {
+            let served = Arc::clone(&event);
+            let waiter = fibra::spawn(move || served.wait());
+            fibra::yield_now();
+            event.set();
+            waiter.cancel();
+            event.reset();
+            // It was served, or cancelled before: neither sets the event again.
+            let _ = waiter.join();
+            assert!(!event.is_set());
+        }
+    });
+}

@@ -10,6 +10,7 @@ mod barrier;
 mod countdown_event;
 mod manual_reset_event;
 mod meetings;
+mod notify;
 mod semaphore;
 mod semaphore_races;
 mod wait_group;

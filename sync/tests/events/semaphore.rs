@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 use crate::common::{beside, beside_runtimes, everywhere, give_way, guarded, in_tasks, pause, runtime};
 use crate::future::{Woken, block_on, poll};
 use fibra_runtime as fibra;
-use fibra_sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError};
+use fibra_sync::channel::Select;
+use fibra_sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, TryAcquireError, select};
 
 const SHORT: Duration = Duration::from_millis(5);
 const LONG: Duration = Duration::from_secs(60);
@@ -26,7 +27,7 @@ fn requests(
 ) -> crate::common::Side<()> {
     let (semaphore, log) = (Arc::clone(semaphore), Arc::clone(log));
     let side = beside(move || {
-        let permit = semaphore.acquire_many(count);
+        let permit = semaphore.acquire_many(count).unwrap();
         log.lock().unwrap().push(name);
         permit.forget();
     });
@@ -38,7 +39,7 @@ fn requests(
 fn permits_are_taken_and_given_back() {
     everywhere(|| {
         let semaphore = Semaphore::new(2);
-        let first = semaphore.acquire();
+        let first = semaphore.acquire().unwrap();
         let second = semaphore.try_acquire().unwrap();
         assert_eq!(semaphore.available_permits(), 0);
         assert_eq!(semaphore.try_acquire().unwrap_err(), TryAcquireError::NoPermits);
@@ -46,7 +47,7 @@ fn permits_are_taken_and_given_back() {
         assert_eq!(semaphore.available_permits(), 1);
         drop(second);
         assert_eq!(semaphore.available_permits(), 2);
-        assert_eq!(semaphore.acquire_many(2).num_permits(), 2);
+        assert_eq!(semaphore.acquire_many(2).unwrap().num_permits(), 2);
     });
 }
 
@@ -59,7 +60,7 @@ fn at_most_as_many_are_inside_as_there_are_permits() {
                 let (semaphore, inside) = (Arc::clone(&semaphore), Arc::clone(&inside));
                 beside(move || {
                     for _ in 0..40 {
-                        let _permit = semaphore.acquire();
+                        let _permit = semaphore.acquire().unwrap();
                         assert!(inside.fetch_add(1, SeqCst) < 3);
                         give_way();
                         inside.fetch_sub(1, SeqCst);
@@ -78,7 +79,7 @@ fn tasks_and_threads_share_the_permits() {
         let (semaphore, inside) = (Arc::new(Semaphore::new(2)), Arc::new(AtomicUsize::new(0)));
         let work = |semaphore: &Semaphore, inside: &AtomicUsize| {
             for _ in 0..300 {
-                let _permit = semaphore.acquire();
+                let _permit = semaphore.acquire().unwrap();
                 assert!(inside.fetch_add(1, SeqCst) < 2);
                 give_way();
                 inside.fetch_sub(1, SeqCst);
@@ -104,9 +105,9 @@ fn tasks_and_threads_share_the_permits() {
 fn a_waiter_gets_what_is_given_back() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(1));
-        let permit = semaphore.acquire();
+        let permit = semaphore.acquire().unwrap();
         let theirs = Arc::clone(&semaphore);
-        let waiter = beside(move || theirs.acquire().num_permits());
+        let waiter = beside(move || theirs.acquire().unwrap().num_permits());
         pause();
         drop(permit);
         assert_eq!(waiter.join(), 1);
@@ -118,9 +119,9 @@ fn a_waiter_gets_what_is_given_back() {
 fn a_permit_may_be_given_back_elsewhere() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(1));
-        let permit = Arc::clone(&semaphore).acquire_owned();
+        let permit = Arc::clone(&semaphore).acquire_owned().unwrap();
         let other = beside(move || drop(permit));
-        assert_eq!(semaphore.acquire().num_permits(), 1);
+        assert_eq!(semaphore.acquire().unwrap().num_permits(), 1);
         other.join();
     });
 }
@@ -172,14 +173,14 @@ fn a_big_request_is_served_among_a_stream_of_small_ones() {
                 let (semaphore, done) = (Arc::clone(&semaphore), Arc::clone(&done));
                 beside(move || {
                     while done.load(SeqCst) == 0 {
-                        let _permit = semaphore.acquire();
+                        let _permit = semaphore.acquire().unwrap();
                         give_way();
                     }
                 })
             })
             .collect();
         for _ in 0..50 {
-            let _all = semaphore.acquire_many(4);
+            let _all = semaphore.acquire_many(4).unwrap();
             assert_eq!(semaphore.available_permits(), 0);
             give_way();
         }
@@ -205,7 +206,7 @@ fn a_big_request_that_times_out_lets_those_behind_it_through() {
     everywhere(|| {
         let (semaphore, log) = (Arc::new(Semaphore::new(2)), Arc::default());
         let theirs = Arc::clone(&semaphore);
-        let big = beside(move || theirs.acquire_many_timeout(3, Duration::from_millis(40)).is_none());
+        let big = beside(move || theirs.acquire_many_timeout(3, Duration::from_millis(40)).is_err());
         pause();
         let small = [requests(&semaphore, 1, 1, &log), requests(&semaphore, 1, 2, &log)];
         assert!(big.join());
@@ -219,7 +220,7 @@ fn a_big_request_that_is_cancelled_lets_those_behind_it_through() {
     in_tasks(|| {
         let (semaphore, log) = (Arc::new(Semaphore::new(2)), Arc::default());
         let theirs = Arc::clone(&semaphore);
-        let big = fibra::spawn(move || theirs.acquire_many(3).forget());
+        let big = fibra::spawn(move || theirs.acquire_many(3).unwrap().forget());
         pause();
         let small = [requests(&semaphore, 1, 1, &log), requests(&semaphore, 1, 2, &log)];
         assert!(log.lock().unwrap().is_empty());
@@ -249,7 +250,7 @@ fn a_request_for_none_never_waits() {
     everywhere(|| {
         let (semaphore, log) = (Arc::new(Semaphore::new(0)), Arc::default());
         let waiter = requests(&semaphore, 1, 0, &log);
-        assert_eq!(semaphore.acquire_many(0).num_permits(), 0);
+        assert_eq!(semaphore.acquire_many(0).unwrap().num_permits(), 0);
         assert_eq!(semaphore.try_acquire_many(0).unwrap().num_permits(), 0);
         semaphore.add_permits(0);
         pause();
@@ -264,16 +265,17 @@ fn a_wait_that_times_out_takes_nothing() {
     everywhere(|| {
         let semaphore = Semaphore::new(1);
         let at = Instant::now();
-        assert!(semaphore.acquire_many_timeout(2, SHORT).is_none());
+        assert!(semaphore.acquire_many_timeout(2, SHORT).is_err());
         assert!(at.elapsed() >= SHORT);
-        assert!(semaphore.acquire_many_deadline(2, Instant::now() + SHORT).is_none());
+        assert!(semaphore.acquire_many_deadline(2, Instant::now() + SHORT).is_err());
         assert_eq!(semaphore.available_permits(), 1);
-        assert!(semaphore.acquire_timeout(Duration::ZERO).is_some(), "it need not wait");
-        assert!(semaphore.acquire_deadline(at).is_some());
-        assert!(semaphore.acquire_timeout(Duration::MAX).is_some());
+        assert!(semaphore.acquire_timeout(Duration::ZERO).is_ok(), "it need not wait");
+        assert!(semaphore.acquire_deadline(at).is_ok());
+        assert!(semaphore.acquire_timeout(Duration::MAX).is_ok());
         let semaphore = Arc::new(semaphore);
         let ours = || Arc::clone(&semaphore);
-        let owned: [fn(Arc<Semaphore>) -> Option<OwnedSemaphorePermit>; 4] = [
+        type Request = fn(Arc<Semaphore>) -> Result<OwnedSemaphorePermit, TryAcquireError>;
+        let owned: [Request; 4] = [
             |semaphore| semaphore.acquire_owned_timeout(SHORT),
             |semaphore| semaphore.acquire_many_owned_timeout(1, SHORT),
             |semaphore| semaphore.acquire_owned_deadline(Instant::now() + SHORT),
@@ -282,7 +284,7 @@ fn a_wait_that_times_out_takes_nothing() {
         for acquire in owned {
             let permit = acquire(ours()).expect("it need not wait");
             let begin = Instant::now();
-            assert!(acquire(ours()).is_none() && begin.elapsed() >= SHORT);
+            assert!(acquire(ours()).is_err() && begin.elapsed() >= SHORT);
             drop(permit);
             assert_eq!(semaphore.available_permits(), 1);
         }
@@ -294,7 +296,7 @@ fn a_wait_with_a_timeout_ends_when_it_is_served() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let theirs = Arc::clone(&semaphore);
-        let waiter = beside(move || theirs.acquire_timeout(LONG).map(SemaphorePermit::forget).is_some());
+        let waiter = beside(move || theirs.acquire_timeout(LONG).map(SemaphorePermit::forget).is_ok());
         pause();
         semaphore.add_permits(1);
         assert!(waiter.join());
@@ -305,8 +307,8 @@ fn a_wait_with_a_timeout_ends_when_it_is_served() {
 fn a_forgotten_permit_is_not_given_back() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(5));
-        semaphore.acquire_many(2).forget();
-        Arc::clone(&semaphore).acquire_owned().forget();
+        semaphore.acquire_many(2).unwrap().forget();
+        Arc::clone(&semaphore).acquire_owned().unwrap().forget();
         assert_eq!(semaphore.available_permits(), 2);
         semaphore.add_permits(3);
         assert_eq!(semaphore.available_permits(), 5);
@@ -317,7 +319,7 @@ fn a_forgotten_permit_is_not_given_back() {
 fn only_free_permits_can_be_taken_away() {
     everywhere(|| {
         let (semaphore, log) = (Arc::new(Semaphore::new(5)), Arc::default());
-        let permit = semaphore.acquire_many(2);
+        let permit = semaphore.acquire_many(2).unwrap();
         assert_eq!(semaphore.forget_permits(1), 1);
         assert_eq!(semaphore.forget_permits(9), 2);
         assert_eq!(semaphore.forget_permits(9), 0);
@@ -335,15 +337,15 @@ fn only_free_permits_can_be_taken_away() {
 fn permits_can_be_merged_and_split() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(9));
-        let mut permit = semaphore.acquire_many(4);
-        permit.merge(semaphore.acquire());
+        let mut permit = semaphore.acquire_many(4).unwrap();
+        permit.merge(semaphore.acquire().unwrap());
         assert_eq!(permit.num_permits(), 5);
         let part = permit.split(2).unwrap();
         assert!(permit.split(4).is_none());
         assert_eq!((permit.num_permits(), part.num_permits()), (3, 2));
         drop(permit);
         assert_eq!(semaphore.available_permits(), 7);
-        let mut owned = Arc::clone(&semaphore).acquire_many_owned(3);
+        let mut owned = Arc::clone(&semaphore).acquire_many_owned(3).unwrap();
         owned.merge(Arc::clone(&semaphore).try_acquire_owned().unwrap());
         drop(owned.split(1));
         assert!(owned.split(4).is_none());
@@ -355,7 +357,7 @@ fn permits_can_be_merged_and_split() {
 #[test]
 fn permits_of_two_semaphores_cannot_be_merged() {
     let (one, two) = (Semaphore::new(1), Semaphore::new(1));
-    let (mut mine, foreign) = (one.acquire(), two.acquire());
+    let (mut mine, foreign) = (one.acquire().unwrap(), two.acquire().unwrap());
     assert!(catch_unwind(AssertUnwindSafe(|| mine.merge(foreign))).is_err());
     drop(mine);
     assert_eq!((one.available_permits(), two.available_permits()), (1, 1));
@@ -369,11 +371,11 @@ fn permits_over_the_maximum_panic_and_change_nothing() {
     let refused = |f: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(f)).is_err());
     refused(&|| semaphore.add_permits(2));
     refused(&|| semaphore.add_permits(usize::MAX));
-    refused(&|| semaphore.acquire_many(MAX + 1).forget());
+    refused(&|| semaphore.acquire_many(MAX + 1).unwrap().forget());
     refused(&|| semaphore.try_acquire_many(MAX + 1).unwrap().forget());
     assert_eq!(semaphore.available_permits(), MAX - 1);
     semaphore.add_permits(1);
-    assert_eq!(semaphore.acquire_many(MAX).num_permits(), MAX);
+    assert_eq!(semaphore.acquire_many(MAX).unwrap().num_permits(), MAX);
     assert_eq!(semaphore.available_permits(), MAX);
 }
 
@@ -382,7 +384,7 @@ fn permits_over_the_maximum_panic_also_with_a_waiter() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(7));
         let theirs = Arc::clone(&semaphore);
-        let waiter = beside(move || theirs.acquire_many(Semaphore::MAX_PERMITS).forget());
+        let waiter = beside(move || theirs.acquire_many(Semaphore::MAX_PERMITS).unwrap().forget());
         pause();
         let over = || semaphore.add_permits(Semaphore::MAX_PERMITS);
         assert!(catch_unwind(over).is_err());
@@ -397,7 +399,7 @@ fn a_task_that_is_cancelled_holds_no_permit() {
     in_tasks(|| {
         let semaphore = Arc::new(Semaphore::new(0));
         let theirs = Arc::clone(&semaphore);
-        let waiter = fibra::spawn(move || theirs.acquire().forget());
+        let waiter = fibra::spawn(move || theirs.acquire().unwrap().forget());
         pause();
         waiter.task().cancel();
         assert!(waiter.join().unwrap_err().is_cancelled());
@@ -413,7 +415,7 @@ fn acquiring_is_a_cancellation_point_also_when_permits_are_free() {
         let theirs = Arc::clone(&semaphore);
         let task = fibra::spawn(move || {
             fibra::task::current().cancel();
-            theirs.acquire().forget();
+            theirs.acquire().unwrap().forget();
         });
         assert!(task.join().unwrap_err().is_cancelled());
         assert_eq!(semaphore.available_permits(), 1);
@@ -427,11 +429,11 @@ fn a_permit_is_given_back_when_its_task_panics_or_is_cancelled() {
         let theirs = [Arc::clone(&semaphore), Arc::clone(&semaphore)];
         let [panics, sleeps] = theirs;
         let panics = fibra::spawn(move || {
-            let _permit = panics.acquire();
+            let _permit = panics.acquire().unwrap();
             std::panic::resume_unwind(Box::new(()));
         });
         let sleeps = fibra::spawn(move || {
-            let _permit = sleeps.acquire();
+            let _permit = sleeps.acquire().unwrap();
             fibra::sleep(LONG);
         });
         assert!(panics.join().unwrap_err().is_panic());
@@ -451,7 +453,7 @@ fn a_loop_over_free_permits_starves_no_task() {
             let (theirs, ended) = (Arc::clone(&semaphore), Arc::clone(&done));
             let greedy = fibra::spawn(move || {
                 while ended.load(SeqCst) == 0 {
-                    drop(theirs.acquire());
+                    drop(theirs.acquire().unwrap());
                 }
             });
             fibra::yield_now();
@@ -465,16 +467,16 @@ fn a_loop_over_free_permits_starves_no_task() {
 fn a_future_gets_a_permit() {
     everywhere(|| {
         let semaphore = Arc::new(Semaphore::new(2));
-        assert_eq!(block_on(semaphore.acquire_many_async(2)).num_permits(), 2);
+        assert_eq!(block_on(semaphore.acquire_many_async(2)).unwrap().num_permits(), 2);
         let woken = Arc::new(Woken::default());
-        let first = semaphore.acquire_many(2);
+        let first = semaphore.acquire_many(2).unwrap();
         let mut one = pin!(semaphore.acquire_async());
         let mut owned = Box::pin(Arc::clone(&semaphore).acquire_owned_async());
         assert!(poll(one.as_mut(), &woken).is_pending() && poll(owned.as_mut(), &woken).is_pending());
         drop(first);
         assert_eq!(woken.times(), 2);
-        assert!(matches!(poll(one.as_mut(), &woken), Poll::Ready(permit) if permit.num_permits() == 1));
-        assert!(matches!(poll(owned.as_mut(), &woken), Poll::Ready(permit) if permit.num_permits() == 1));
+        assert!(matches!(poll(one.as_mut(), &woken), Poll::Ready(Ok(permit)) if permit.num_permits() == 1));
+        assert!(matches!(poll(owned.as_mut(), &woken), Poll::Ready(Ok(permit)) if permit.num_permits() == 1));
         assert_eq!(semaphore.available_permits(), 2);
     });
 }
@@ -502,7 +504,7 @@ static GLOBAL: Semaphore = Semaphore::new(1);
 
 #[test]
 fn it_may_be_a_static() {
-    let permit: SemaphorePermit<'static> = GLOBAL.acquire();
+    let permit: SemaphorePermit<'static> = GLOBAL.acquire().unwrap();
     thread::spawn(move || drop(permit)).join().unwrap();
     assert_eq!(GLOBAL.available_permits(), 1);
 }
@@ -511,8 +513,9 @@ fn it_may_be_a_static() {
 fn it_says_what_it_is() {
     let semaphore = Arc::new(Semaphore::new(3));
     assert_eq!(format!("{semaphore:?}"), "Semaphore { permits: 3, .. }");
-    assert_eq!(format!("{:?}", semaphore.acquire()), "SemaphorePermit { permits: 1, .. }");
+    assert_eq!(format!("{:?}", semaphore.acquire().unwrap()), "SemaphorePermit { permits: 1, .. }");
     assert_eq!(TryAcquireError::NoPermits.to_string(), "no permits available");
+    assert_eq!(TryAcquireError::Closed.to_string(), "semaphore closed");
     assert!(size_of::<Semaphore>() <= 24);
 }
 
@@ -522,4 +525,78 @@ fn _shared_and_sent(semaphore: &Arc<Semaphore>) {
     all::<(Semaphore, SemaphorePermit<'_>, OwnedSemaphorePermit)>();
     sent(semaphore.acquire_async());
     sent(Arc::clone(semaphore).acquire_many_owned_async(1));
+}
+
+#[test]
+fn permits_that_were_forgotten_do_not_come_back_with_a_dropped_future() {
+    everywhere(|| {
+        let semaphore = Semaphore::new(0);
+        let mut request = Box::pin(semaphore.acquire_async());
+        assert!(poll(request.as_mut(), &Arc::default()).is_pending());
+        semaphore.add_permits(3);
+        assert_eq!(semaphore.forget_permits(9), 2, "the third was served");
+        drop(request);
+        assert_eq!(semaphore.available_permits(), 1, "of three permits two were forgotten");
+        assert_eq!(semaphore.forget_permits(9), 1);
+        assert_eq!(semaphore.available_permits(), 0);
+    });
+}
+
+#[test]
+fn a_close_fails_all_that_wait_and_all_that_come_later() {
+    everywhere(|| {
+        let semaphore = Arc::new(Semaphore::new(1));
+        let held = semaphore.acquire().unwrap();
+        let wait = |request: fn(&Arc<Semaphore>) -> bool| {
+            let semaphore = Arc::clone(&semaphore);
+            beside(move || request(&semaphore))
+        };
+        let waiters = [
+            wait(|semaphore| semaphore.acquire().is_err()),
+            wait(|semaphore| semaphore.acquire_many(2).is_err()),
+            wait(|semaphore| Arc::clone(semaphore).acquire_owned().is_err()),
+            wait(|semaphore| semaphore.acquire_timeout(LONG).err() == Some(TryAcquireError::Closed)),
+            wait(|semaphore| select! { wait(semaphore) -> permit => permit.is_err() }),
+        ];
+        let woken = Arc::new(Woken::default());
+        let mut future = Box::pin(semaphore.acquire_async());
+        let mut dropped = Box::pin(semaphore.acquire_async());
+        assert!(poll(future.as_mut(), &woken).is_pending() && poll(dropped.as_mut(), &woken).is_pending());
+        pause();
+        assert!(!semaphore.is_closed());
+        semaphore.close();
+        assert!(semaphore.is_closed());
+        assert!(waiters.into_iter().all(|waiter| waiter.join()));
+        assert_eq!(woken.times(), 2);
+        drop(dropped);
+        assert!(matches!(poll(future.as_mut(), &woken), Poll::Ready(Err(_))));
+
+        drop(held);
+        assert_eq!(semaphore.available_permits(), 1, "what is given back counts");
+        semaphore.add_permits(2);
+        semaphore.close();
+        assert!(semaphore.acquire().is_err() && semaphore.acquire_many(0).is_err());
+        assert_eq!(semaphore.try_acquire().err(), Some(TryAcquireError::Closed));
+        assert_eq!(semaphore.acquire_timeout(Duration::ZERO).err(), Some(TryAcquireError::Closed));
+        assert!(block_on(semaphore.acquire_async()).is_err());
+        select! {
+            wait(semaphore) -> permit => assert!(permit.is_err()),
+            default => panic!("it is closed"),
+        }
+        assert_eq!(semaphore.forget_permits(9), 3);
+    });
+}
+
+#[test]
+fn an_operation_on_a_closed_semaphore_gives_back_no_permit() {
+    everywhere(|| {
+        let semaphore = Semaphore::new(0);
+        semaphore.close();
+        let mut select = Select::new();
+        select.wait(&semaphore);
+        assert!(select.select().wait(&semaphore).is_err());
+        let operation = select.select();
+        assert!(catch_unwind(AssertUnwindSafe(|| drop(operation))).is_err(), "it was not completed");
+        assert_eq!(semaphore.available_permits(), 0);
+    });
 }

@@ -18,7 +18,7 @@ fn timed_waits(semaphore: &Semaphore, rounds: usize, seed: usize) -> usize {
     let mut got = 0;
     for round in 0..rounds {
         let timeout = Duration::from_micros(((round * 7 + seed * 13) % 50) as u64);
-        if let Some(permit) = semaphore.acquire_many_timeout(1 + (round + seed) % 3, timeout) {
+        if let Ok(permit) = semaphore.acquire_many_timeout(1 + (round + seed) % 3, timeout) {
             got += 1;
             give_way();
             drop(permit);
@@ -67,7 +67,7 @@ fn served_and_cancelled_at_once_loses_no_permit() {
         let semaphore = Arc::new(Semaphore::new(2));
         let mut passed = 0;
         for round in 0..1500 {
-            let all = semaphore.acquire_many(2);
+            let all = semaphore.acquire_many(2).unwrap();
             let waiters: Vec<_> = [1, 2, 1]
                 .into_iter()
                 .map(|count| {
@@ -150,7 +150,7 @@ fn of_many_waiters_some_are_served_one_by_one_and_the_rest_at_once() {
             .map(|_| {
                 let (semaphore, served) = (Arc::clone(&semaphore), Arc::clone(&served));
                 beside(move || {
-                    semaphore.acquire().forget();
+                    semaphore.acquire().unwrap().forget();
                     served.fetch_add(1, SeqCst);
                 })
             })
@@ -200,7 +200,7 @@ impl Table {
             self.serve(&mut seats, seat);
         };
         sit();
-        self.meals[seat].acquire().forget();
+        self.meals[seat].acquire().unwrap().forget();
         give_way();
         let mut seats = self.seats.lock();
         assert!(self.neighbours(seat).iter().all(|&neighbour| seats[neighbour] != Philosopher::Eats));

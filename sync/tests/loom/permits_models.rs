@@ -38,12 +38,12 @@ impl Model {
     }
 
     fn take(&self, count: usize) {
-        self.permits.acquire_many(count).forget();
+        self.permits.acquire_many(count).unwrap().forget();
     }
 
     /// Takes permits, if they come before a time that is over.
     fn take_in_time(&self, count: usize) -> bool {
-        self.permits.acquire_many_deadline(count, over()).map(|taken| taken.forget()).is_some()
+        self.permits.acquire_many_deadline(count, over()).map(|taken| taken.forget()).is_ok()
     }
 
     fn free(&self) -> usize {
@@ -107,7 +107,7 @@ fn one_permit_has_one_holder() {
     check_bounded(3, || {
         let model = Model::new(1);
         let hold = |model: &Model| {
-            let permit = model.permits.acquire();
+            let permit = model.permits.acquire().unwrap();
             model.write();
             drop(permit);
         };

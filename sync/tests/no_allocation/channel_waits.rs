@@ -452,7 +452,7 @@ fn selects_of_events_permits_and_tokens() {
                 },
                 |(event, semaphore, (count, token))| {
                     select! {
-                        wait(semaphore) -> permit => permit.forget(),
+                        wait(semaphore) -> permit => permit.unwrap().forget(),
                         wait(count) => panic!("quiet"),
                         wait(token) => panic!("quiet"),
                     }

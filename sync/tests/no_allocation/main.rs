@@ -1,4 +1,4 @@
-//! Waits that allocate nothing. A binary of its own: it replaces the allocator.
+//! Waits that allocate nothing, and channels that free what they had. A binary of its own: it replaces the allocator.
 
 #[path = "../common/allocations.rs"]
 mod allocations;
@@ -8,4 +8,5 @@ mod channels;
 mod common;
 
 mod channel_waits;
+mod freed;
 mod primitives;

@@ -55,7 +55,7 @@ fn a_semaphore_gives_the_body_a_permit() {
     everywhere(|| {
         let semaphore = Semaphore::new(2);
         let kept = select! {
-            wait(semaphore) -> permit => permit,
+            wait(semaphore) -> permit => permit.unwrap(),
             default => panic!("two were free"),
         };
         select! {
@@ -63,7 +63,7 @@ fn a_semaphore_gives_the_body_a_permit() {
             default => panic!("one was free"),
         }
         assert_eq!(semaphore.available_permits(), 1);
-        let other = semaphore.acquire();
+        let other = semaphore.acquire().unwrap();
         select! {
             wait(semaphore) => panic!("none is free"),
             default(SHORT) => {}
@@ -81,7 +81,7 @@ fn a_select_leaves_no_waiter_behind_it_asleep() {
         let behind = Arc::clone(&semaphore);
         let big = {
             let semaphore = Arc::clone(&semaphore);
-            beside(move || assert!(semaphore.acquire_many_timeout(2, 4 * SHORT).is_none()))
+            beside(move || assert!(semaphore.acquire_many_timeout(2, 4 * SHORT).is_err()))
         };
         pause();
         let small = beside(move || {
@@ -167,7 +167,7 @@ fn a_list_of_operations_waits_for_events() {
         semaphore.add_permits(1);
         let operation = select.select();
         assert_eq!(operation.index(), second);
-        let permit = operation.wait(&semaphore);
+        let permit = operation.wait(&semaphore).unwrap();
         assert_eq!(semaphore.available_permits(), 0);
         permit.forget();
 

@@ -1,12 +1,13 @@
 //! The promises of a select that waits for events.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use crate::common::{Side, beside, everywhere, give_way, guarded, pause, runtime};
-use fibra_sync::channel;
+use fibra_sync::channel::{self, Select, SelectedOperation};
 use fibra_sync::{AutoResetEvent, ManualResetEvent, select};
 
 const SHORT: Duration = Duration::from_millis(5);
@@ -239,4 +240,76 @@ fn two_sets_at_once_choose_one_arm_and_keep_the_other() {
         guarded(|| runtime(workers).run(rounds));
     }
     guarded(rounds);
+}
+
+/// Makes a select choose `event`, which is set meanwhile.
+fn choose_a_set<'a>(
+    select: &mut Select<'a>,
+    event: &'a Arc<AutoResetEvent>,
+    while_it_waits: bool,
+) -> SelectedOperation<'a> {
+    if !while_it_waits {
+        event.set();
+        return select.select();
+    }
+    let setter = {
+        let event = Arc::clone(event);
+        beside(move || {
+            pause();
+            event.set();
+        })
+    };
+    let operation = select.select();
+    setter.join();
+    operation
+}
+
+/// Drops an operation that is not completed.
+fn abandon(operation: SelectedOperation<'_>) {
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(operation))).is_err());
+}
+
+#[test]
+fn a_reset_takes_the_set_of_an_operation_that_is_dropped_later() {
+    everywhere(|| {
+        for while_it_waits in [false, true] {
+            let event = Arc::new(AutoResetEvent::new(false));
+            let mut select = Select::new();
+            select.wait(&*event);
+            abandon(choose_a_set(&mut select, &event, while_it_waits));
+            assert!(event.try_wait(), "it is passed on");
+            let operation = choose_a_set(&mut select, &event, while_it_waits);
+            event.reset();
+            abandon(operation);
+            assert!(!event.is_set(), "the reset has taken the set");
+            // A set after the reset stays.
+            event.reset();
+            abandon(choose_a_set(&mut select, &event, while_it_waits));
+            assert!(event.try_wait());
+        }
+    });
+}
+
+#[test]
+fn a_select_that_came_after_the_reset_gets_no_set_from_before() {
+    everywhere(|| {
+        let event = Arc::new(AutoResetEvent::new(false));
+        let mut first = Select::new();
+        first.wait(&*event);
+        let operation = choose_a_set(&mut first, &event, true);
+        event.reset();
+        let late = {
+            let event = Arc::clone(&event);
+            beside(move || {
+                select! {
+                    wait(event) => true,
+                    default(20 * SHORT) => false,
+                }
+            })
+        };
+        pause();
+        abandon(operation);
+        assert!(!late.join(), "the set is of a time before the reset");
+        assert!(!event.is_set());
+    });
 }

@@ -37,7 +37,7 @@ fn limits_of_events_and_permits_end() {
         assert!(!AutoResetEvent::new(false).wait_timeout(LONG));
         assert!(!ManualResetEvent::new(false).wait_timeout(LONG));
         assert!(!CountdownEvent::new(1).wait_timeout(LONG));
-        assert!(Semaphore::new(0).acquire_timeout(LONG).is_none());
+        assert!(Semaphore::new(0).acquire_timeout(LONG).is_err());
         assert!(Barrier::new(2).wait_timeout(LONG).is_none());
         let (mutex, condvar) = (Mutex::new(()), Condvar::new());
         assert!(condvar.wait_for(&mut mutex.lock(), LONG).timed_out());

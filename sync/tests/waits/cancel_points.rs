@@ -173,7 +173,7 @@ fn a_cancelled_task_leaves_the_permits_it_did_not_wait_for() {
             }),
             Box::new({
                 let permits = Arc::clone(&permits);
-                move || permits.acquire().forget()
+                move || permits.acquire().unwrap().forget()
             }),
             Box::new({
                 let receiver = receiver.clone();

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crate::common::{in_tasks, pause};
 use fibra_runtime::{self as fibra, JoinHandle, task, wait};
 use fibra_sync::{
-    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Once, OnceCell, Semaphore,
-    WaitGroup, oneshot,
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Notify, Once, OnceCell,
+    Semaphore, WaitGroup, oneshot,
 };
 
 const SHORT: Duration = Duration::from_millis(3);
@@ -34,12 +34,16 @@ fn soon() -> Instant {
 
 fn events() -> Vec<Row> {
     let auto_reset = |name, wait| row(name, AutoResetEvent::new(false), wait, AutoResetEvent::set);
+    let notify = |name, wait| row(name, Notify::new(), wait, Notify::notify_one);
     let manual_reset = |name, wait| row(name, ManualResetEvent::new(false), wait, ManualResetEvent::set);
     let countdown = |name, wait| row(name, CountdownEvent::new(1), wait, |event| assert!(event.signal()));
     vec![
         auto_reset("AutoResetEvent::wait", AutoResetEvent::wait),
         auto_reset("AutoResetEvent::wait_timeout", |event| assert!(event.wait_timeout(LONG))),
         auto_reset("AutoResetEvent::wait_deadline", |event| assert!(event.wait_deadline(soon()))),
+        notify("Notify::notified", Notify::notified),
+        notify("Notify::notified_timeout", |notify| assert!(notify.notified_timeout(LONG))),
+        notify("Notify::notified_deadline", |notify| assert!(notify.notified_deadline(soon()))),
         manual_reset("ManualResetEvent::wait", ManualResetEvent::wait),
         manual_reset("ManualResetEvent::wait_timeout", |event| assert!(event.wait_timeout(LONG))),
         manual_reset("ManualResetEvent::wait_deadline", |event| assert!(event.wait_deadline(soon()))),
@@ -69,7 +73,7 @@ fn groups() -> Vec<Row> {
 fn permits() -> Vec<Row> {
     let permits = |name, wait| row(name, Semaphore::new(1), wait, |permits| permits.add_permits(1));
     vec![
-        permits("Semaphore::acquire_many", |permits| permits.acquire_many(2).forget()),
+        permits("Semaphore::acquire_many", |permits| permits.acquire_many(2).unwrap().forget()),
         permits("Semaphore::acquire_many_timeout", |permits| {
             permits.acquire_many_timeout(2, LONG).expect("it is notified").forget();
         }),
@@ -220,7 +224,7 @@ fn in_a_shield_their_own_time_ends_them() {
             !group.wait_timeout(SHORT)
         }),
         ("Barrier", || Barrier::new(2).wait_timeout(SHORT).is_none()),
-        ("Semaphore", || Semaphore::new(0).acquire_timeout(SHORT).is_none()),
+        ("Semaphore", || Semaphore::new(0).acquire_timeout(SHORT).is_err()),
         ("Once", || !Once::new().wait_timeout(SHORT)),
         ("OnceCell", || OnceCell::<i32>::new().wait_timeout(SHORT).is_none()),
         ("Condvar::wait_for", || Condvar::new().wait_for(&mut Mutex::new(()).lock(), SHORT).timed_out()),

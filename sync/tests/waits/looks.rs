@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::{guarded, runtime};
-use fibra_runtime::{spawn_local, yield_now};
+use fibra_runtime::{CancelToken, spawn_local, yield_now};
+use fibra_sync::channel::{Receiver, Select, Sender, bounded};
 use fibra_sync::{
-    AutoResetEvent, CountdownEvent, FairMutex, LazyLock, ManualResetEvent, Mutex, Once, OnceCell, OnceState,
-    ReentrantMutex, RwLock, RwLockExt, Semaphore, WaitGroup,
+    AutoResetEvent, Condvar, CountdownEvent, FairMutex, LazyLock, ManualResetEvent, Mutex, Once, OnceCell,
+    OnceState, ReentrantMutex, RwLock, RwLockExt, Semaphore, WaitGroup, broadcast, oneshot, select, watch,
 };
 
 /// Spins on a look, on one worker, beside the task that changes what is looked at.
@@ -41,6 +42,24 @@ fn hold<G>(guard: G) {
 fn later<R>(change: impl FnOnce() -> R) {
     yield_now();
     change();
+}
+
+/// Both sides of a channel, each of which can be dropped or used up.
+type Ends<S, R> = (Mutex<Option<S>>, Mutex<Option<R>>);
+
+fn ends_of<S, R>((sender, receiver): (S, R)) -> Ends<S, R> {
+    (Mutex::new(Some(sender)), Mutex::new(Some(receiver)))
+}
+
+fn full() -> (Sender<i32>, Receiver<i32>) {
+    let ends = bounded(1);
+    ends.0.send(1).unwrap();
+    ends
+}
+
+/// Looks at a side of a channel that is left.
+fn at<S, R>(side: &Mutex<Option<S>>, look: impl FnOnce(&mut S) -> R) -> R {
+    look(side.lock().as_mut().unwrap())
 }
 
 macro_rules! looks {
@@ -83,6 +102,53 @@ looks! {
     once_state: Once::new(), |once| later(|| once.call_once(|| ())), once.state() == OnceState::Done;
     once_cell_get: OnceCell::new(), |cell| later(|| cell.set(1)), cell.get().is_some();
     lazy_lock_get: LazyLock::new(|| 1), |lazy| later(|| **lazy), LazyLock::get(lazy).is_some();
+    condvar_notify_one: (Mutex::new(()), Condvar::new()), |pair| later(|| pair.1.wait(&mut pair.0.lock())),
+        pair.1.notify_one();
+    condvar_notify_all: (Mutex::new(()), Condvar::new()), |pair| later(|| pair.1.wait(&mut pair.0.lock())),
+        pair.1.notify_all() > 0;
+    cancel_token_is_cancelled: CancelToken::new(), |token| later(|| token.cancel()), token.is_cancelled();
+    channel_try_recv: bounded(1), |ends| later(|| ends.0.send(1)), ends.1.try_recv().is_ok();
+    channel_try_iter: bounded(1), |ends| later(|| ends.0.send(1)), ends.1.try_iter().next().is_some();
+    channel_try_send: full(), |ends| later(|| ends.1.recv()), ends.0.try_send(2).is_ok();
+    channel_len: bounded(1), |ends| later(|| ends.0.send(1)), ends.1.len() == 1;
+    channel_is_empty: bounded(1), |ends| later(|| ends.0.send(1)), !ends.1.is_empty();
+    channel_is_full: full(), |ends| later(|| ends.1.recv()), !ends.1.is_full();
+    channel_sender_len: full(), |ends| later(|| ends.1.recv()), ends.0.len() < 1;
+    channel_sender_is_empty: full(), |ends| later(|| ends.1.recv()), ends.0.is_empty();
+    channel_sender_is_full: full(), |ends| later(|| ends.1.recv()), !ends.0.is_full();
+    select_default: bounded(1), |ends| later(|| ends.0.send(1)), {
+        select! { recv(ends.1) -> _ => true, default => false }
+    };
+    select_of_two_default: (bounded(1), bounded::<()>(1)), |ends| later(|| ends.0.0.send(1)), {
+        select! { recv(ends.0.1) -> _ => true, recv(ends.1.1) -> _ => unreachable!(), default => false }
+    };
+    select_try_ready: bounded(1), |ends| later(|| ends.0.send(1)), {
+        let mut select = Select::new();
+        select.recv(&ends.1);
+        select.try_ready().is_ok()
+    };
+    oneshot_try_recv: ends_of(oneshot::channel()), |ends| later(|| ends.0.lock().take().unwrap().send(1)),
+        at(&ends.1, |receiver| receiver.try_recv().is_ok());
+    oneshot_is_empty: ends_of(oneshot::channel()), |ends| later(|| ends.0.lock().take().unwrap().send(1)),
+        at(&ends.1, |receiver| !receiver.is_empty());
+    oneshot_is_closed: ends_of(oneshot::channel::<i32>()), |ends| later(|| drop(ends.1.lock().take())),
+        at(&ends.0, |sender| sender.is_closed());
+    broadcast_try_recv: ends_of(broadcast::channel(1)), |ends| later(|| at(&ends.0, |sender| sender.send(1))),
+        at(&ends.1, |receiver| receiver.try_recv().is_ok());
+    broadcast_is_empty: ends_of(broadcast::channel(1)), |ends| later(|| at(&ends.0, |sender| sender.send(1))),
+        at(&ends.1, |receiver| !receiver.is_empty());
+    broadcast_len: ends_of(broadcast::channel(1)), |ends| later(|| at(&ends.0, |sender| sender.send(1))),
+        at(&ends.0, |sender| sender.len() == 1);
+    broadcast_is_closed: ends_of(broadcast::channel::<i32>(1)), |ends| later(|| drop(ends.0.lock().take())),
+        at(&ends.1, |receiver| receiver.is_closed());
+    broadcast_receiver_count: ends_of(broadcast::channel::<i32>(1)),
+        |ends| later(|| drop(ends.1.lock().take())), at(&ends.0, |sender| sender.receiver_count() == 0);
+    watch_has_changed: watch::channel(0), |ends| later(|| ends.0.send(1)), ends.1.has_changed().unwrap();
+    watch_borrow: watch::channel(0), |ends| later(|| ends.0.send(1)), *ends.1.borrow() == 1;
+    watch_is_closed: ends_of(watch::channel(0)), |ends| later(|| drop(ends.1.lock().take())),
+        at(&ends.0, |sender| sender.is_closed());
+    watch_receiver_is_closed: ends_of(watch::channel(0)), |ends| later(|| drop(ends.0.lock().take())),
+        at(&ends.1, |receiver| receiver.is_closed());
 }
 
 /// A free lock that is taken again and again keeps no other task from its worker.

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::{JoinHandle, spawn, yield_now};
 use fibra_sync::{
-    AutoResetEvent, Condvar, CountdownEvent, ManualResetEvent, Once, OnceCell, RwLock, Semaphore, WaitGroup,
-    broadcast, channel, oneshot, watch,
+    AutoResetEvent, Condvar, CountdownEvent, ManualResetEvent, Notify, Once, OnceCell, RwLock, Semaphore,
+    WaitGroup, broadcast, channel, oneshot, watch,
 };
 
 use crate::common::{Dice, Side, beside_in_a_thread, guarded, pause, runtime, until};
@@ -131,12 +131,11 @@ fn subjects() -> Vec<Subject> {
         "semaphore",
         Serves::One { kept: usize::MAX },
         Semaphore::new(0),
-        |semaphore, timeout| {
-            semaphore.acquire_timeout(limit(timeout)).map(|permit| permit.forget()).is_some()
-        },
+        |semaphore, timeout| semaphore.acquire_timeout(limit(timeout)).map(|permit| permit.forget()).is_ok(),
         |semaphore| semaphore.add_permits(1),
     );
-    let semaphore = semaphore.with_future(own, |own| async move { own.acquire_async().await.forget() });
+    let semaphore =
+        semaphore.with_future(own, |own| async move { own.acquire_async().await.unwrap().forget() });
 
     let (auto_reset, own) = Subject::new(
         "auto-reset event",
@@ -146,6 +145,25 @@ fn subjects() -> Vec<Subject> {
         AutoResetEvent::set,
     );
     let auto_reset = auto_reset.with_future(own, |own| async move { own.wait_async().await });
+
+    let (notification, own) = Subject::new(
+        "notification",
+        Serves::One { kept: 1 },
+        Notify::new(),
+        |notify, timeout| notify.notified_timeout(limit(timeout)),
+        Notify::notify_one,
+    );
+    let notification = notification.with_future(own, |own| async move { own.notified_async().await });
+
+    let (notification_of_all, own) = Subject::new(
+        "notification of all",
+        Serves::All,
+        Notify::new(),
+        |notify, timeout| notify.notified_timeout(limit(timeout)),
+        Notify::notify_waiters,
+    );
+    let notification_of_all =
+        notification_of_all.with_future(own, |own| async move { own.notified_async().await });
 
     let (manual_reset, own) = Subject::new(
         "manual-reset event",
@@ -282,6 +300,8 @@ fn subjects() -> Vec<Subject> {
     let mut subjects = vec![
         semaphore,
         auto_reset,
+        notification,
+        notification_of_all,
         manual_reset,
         pulse,
         countdown,

@@ -8,8 +8,8 @@ use crate::common::in_tasks;
 use fibra_runtime::wait::{Owner, WaitsFor};
 use fibra_runtime::{Handle, Task, block_on, scope, sleep, spawn, task, yield_now};
 use fibra_sync::{
-    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Once, RwLock, Semaphore,
-    WaitGroup, broadcast, oneshot, watch,
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Notify, Once, RwLock,
+    Semaphore, WaitGroup, broadcast, oneshot, watch,
 };
 
 /// Returns what a task waits for, once it sleeps.
@@ -25,7 +25,7 @@ fn found(task: &Task) -> WaitsFor {
 
 #[test]
 fn each_wait_has_the_name_of_its_primitive() {
-    let waits: [(&str, fn()); 17] = [
+    let waits: [(&str, fn()); 18] = [
         ("park", task::park),
         ("sleep", || sleep(Duration::from_secs(1000))),
         ("join", || spawn(task::park).join().unwrap()),
@@ -33,6 +33,7 @@ fn each_wait_has_the_name_of_its_primitive() {
         ("block_on", || block_on(pending())),
         ("semaphore", || drop(Semaphore::new(0).acquire())),
         ("auto-reset event", || AutoResetEvent::new(false).wait()),
+        ("notification", || Notify::new().notified()),
         ("manual event", || ManualResetEvent::new(false).wait()),
         ("countdown event", || CountdownEvent::new(1).wait()),
         ("barrier", || _ = Barrier::new(2).wait()),

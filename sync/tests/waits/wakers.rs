@@ -156,7 +156,7 @@ fn the_drop_of_a_waker_may_use_what_it_waits_for() {
         the_drop_of_a_waker_wakes(|| {
             let semaphore = Arc::new(Semaphore::new(0));
             let waits = Arc::clone(&semaphore);
-            let wait = async move { waits.acquire_async().await.forget() };
+            let wait = async move { waits.acquire_async().await.unwrap().forget() };
             (Box::pin(wait), Arc::new(move || semaphore.add_permits(1)))
         });
         the_drop_of_a_waker_wakes(|| {

@@ -99,7 +99,7 @@ channels! {
     Unbounded = Sender, Receiver, unbounded();
 }
 oneshot!(Single = oneshot::Sender<u64>, oneshot::Receiver<u64>, oneshot::channel(), |to, message| to.send(message), |from| from.recv());
-semaphores!(SemaphorePermit, identity);
+semaphores!(SemaphorePermit, |permit: Result<_, _>| permit.expect("nothing closes it"));
 events! {
     AutoResetEvent = AutoResetEvent::new(false), set, wait;
     ManualResetEvent = ManualResetEvent::new(false), set, wait;

@@ -32,8 +32,9 @@ impl<S, T, const LANES: usize> ArmRules<S, T, LANES> {
 
 /// Variant of [`ArmRules`] for a primitive that keeps some state beside its queue.
 pub trait ArmPolicy<S, T, const LANES: usize> {
-    /// Returns true if the operation would not have to wait. If it would, the arm is queued next.
-    fn is_ready(&self, state: &S, data: &T, waiters: &Waiters<'_, T, LANES>) -> bool;
+    /// Returns true if the operation would not have to wait. If it would, the arm is queued next, with the data as it leaves
+    /// them.
+    fn is_ready(&self, state: &S, data: &mut T, waiters: &Waiters<'_, T, LANES>) -> bool;
 
     /// Runs when the arm is queued and the lock is released, before the select blocks.
     fn published(&self, _queue: &WaitQueue<S, T, LANES>) {}
@@ -43,7 +44,7 @@ pub trait ArmPolicy<S, T, const LANES: usize> {
 }
 
 impl<S, T, const LANES: usize> ArmPolicy<S, T, LANES> for ArmRules<S, T, LANES> {
-    fn is_ready(&self, state: &S, data: &T, waiters: &Waiters<'_, T, LANES>) -> bool {
+    fn is_ready(&self, state: &S, data: &mut T, waiters: &Waiters<'_, T, LANES>) -> bool {
         (self.is_ready)(state, data, waiters)
     }
 
