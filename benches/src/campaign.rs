@@ -1,4 +1,4 @@
-//! The order of events: every server in its turn, a second look at one of them, the report.
+//! A campaign: loads each server, repeats one row with the plain client, and reports.
 
 use crate::generator;
 use crate::interrupt::{self, Interrupt};
@@ -25,8 +25,7 @@ const SPARE_FILES: u64 = 64;
 const CROSS_CHECK: Duration = Duration::from_secs(2);
 const CROSS_WARMUP: Duration = Duration::from_millis(300);
 
-/// Plays the part this process was started for: by a user the orchestrator, by the orchestrator one of the
-/// others.
+/// Runs the role of this process: the orchestrator for a user, another role for the orchestrator.
 ///
 /// Returns the exit status: 0, or 1 if anything went wrong with any server, 2 for a wrong command line, 130
 /// after Ctrl-C.
@@ -34,7 +33,7 @@ pub fn main(servers: &[Server]) -> ExitCode {
     play(servers, || orchestrate(servers))
 }
 
-/// Plays the part this process was started for, which for a user's program is `as_user`.
+/// Runs the role of this process; without one, runs `as_user`.
 pub(crate) fn play(servers: &[Server], as_user: impl FnOnce() -> ExitCode) -> ExitCode {
     match Role::assume() {
         Some(Role::Generator) => generator::main(),
@@ -99,7 +98,7 @@ pub(crate) fn check_open_files(connections: u32) -> io::Result<()> {
     )))
 }
 
-/// A machine and a load, under which servers are put one by one.
+/// A machine and a load, for one server after another.
 pub(crate) struct Campaign {
     pub(crate) options: Options,
     pub(crate) protocol: Protocol,
@@ -108,7 +107,7 @@ pub(crate) struct Campaign {
     show: fn(&str, &Order) -> Show,
 }
 
-/// What a run has of its own, besides the options.
+/// The settings of a run beside the options.
 #[derive(Clone, Copy)]
 struct Leg<'a> {
     title: &'a str,
@@ -159,7 +158,7 @@ impl Campaign {
         }
     }
 
-    /// What the user has named; if nothing, those of ours that speak the protocol.
+    /// Returns the servers that the user has named, or else the examples that speak the protocol.
     fn targets<'a>(&'a self, servers: &'a [Server]) -> Vec<Target<'a>> {
         let Options { server: names, command, address, .. } = &self.options;
         let none_named = names.is_empty() && command.is_empty() && address.is_empty();

@@ -1,4 +1,4 @@
-//! A child process that never outlives us, nor does what it has started in its group.
+//! A child process that ends with this process, together with its process group.
 
 use crate::sys;
 use serde::Serialize;
@@ -12,25 +12,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How many of its last lines of complaint are kept.
+/// How many of the last lines on standard error are kept.
 const LINES_KEPT: usize = 8;
 
-/// How long the end of its complaints is waited for once it has ended: another process may hold their pipe.
+/// How long to wait for the end of standard error after the child's end: another process may hold the pipe.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// A running child, the first of a process group: killed with the group and reaped when dropped.
 pub(crate) struct Child {
     process: Process,
-    /// Its group, until that was ended: later the number may be another's.
+    /// The process group, until it was ended: later the number may be reused.
     group: Option<u32>,
     complaints: Arc<Mutex<VecDeque<String>>>,
-    /// Closed once all of them were read.
+    /// Closed once all lines were read.
     all_read: Receiver<()>,
 }
 
 impl Child {
-    /// Starts `command` and listens to what it says on its standard error. In a group of its own: Ctrl-C at
-    /// the terminal is for the orchestrator, which decides what becomes of its children.
+    /// Starts `command` and reads its standard error.
+    ///
+    /// The child has a process group of its own, so that Ctrl-C reaches the orchestrator alone.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let (reading, all_read) = mpsc::channel();
         let process = command.process_group(0).spawn()?;
@@ -58,14 +59,14 @@ impl Child {
         self.process.stdout.take().ok_or_else(|| io::ErrorKind::BrokenPipe.into())
     }
 
-    /// How the child ended and what it said last, if it has ended.
+    /// Returns how the child ended and its last lines, if it has ended.
     pub(crate) fn obituary(&mut self) -> Option<String> {
         let status = self.process.try_wait().ok().flatten()?;
         self.end_group();
         Some(self.describe_end(status))
     }
 
-    /// Waits until the child has ended; the error says how and what it said last, if that was not well.
+    /// Waits until the child has ended. The error of a failure has its last lines.
     #[cfg(feature = "rivals")]
     pub(crate) fn wait(&mut self) -> Result<(), String> {
         let ended = self.process.wait();
@@ -77,7 +78,7 @@ impl Child {
         }
     }
 
-    /// Ends the processes of its group, and itself if it has not ended.
+    /// Ends the child and the processes of its group.
     fn end_group(&mut self) {
         if let Some(group) = self.group.take() {
             // As a rule the group is empty.
@@ -104,8 +105,9 @@ impl Drop for Child {
     }
 }
 
-/// Reads what a child says, a JSON value a line, in a thread, so that its silence is noticed. What is no such
-/// value ends the reading, and with it the child.
+/// Reads JSON values from a child, one a line, in a thread, so that its silence is noticed.
+///
+/// A line that is no such value ends the reading, and with it the child.
 pub(crate) fn listen<E: DeserializeOwned + Send + 'static>(stdout: ChildStdout) -> io::Result<Receiver<E>> {
     let (tell, told) = mpsc::channel();
     let listen = move || {
@@ -151,7 +153,7 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Reads to the end, so that the child never waits for us, and keeps the last lines.
+/// Reads to the end, so that the child never blocks on the pipe. Keeps the last lines.
 fn keep_last(stderr: ChildStderr, kept: &Mutex<VecDeque<String>>) {
     let mut reader = BufReader::new(stderr);
     let mut line = Vec::new();

@@ -15,7 +15,7 @@ pub(crate) const STATUS: u8 = 130;
 /// How long a sleep goes on after an interrupt, at the most.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether the user wants the end.
+/// Tells whether an interrupt has come.
 #[derive(Clone, Default)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -42,7 +42,7 @@ impl Interrupt {
         self.0.load(Relaxed)
     }
 
-    /// As if a signal had come.
+    /// Acts as a signal does.
     #[cfg(test)]
     pub(crate) fn raise(&self) {
         self.0.store(true, Relaxed);
@@ -54,7 +54,7 @@ impl Interrupt {
         if self.is_set() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// Sleeps for so long.
+    /// Sleeps for `duration`, or until soon after an interrupt.
     ///
     /// # Errors
     /// As [`check`](Interrupt::check), soon after.

@@ -13,11 +13,11 @@ pub(crate) use write::render;
 use crate::wire::Totals;
 use serde::{Deserialize, Serialize};
 
-/// What a comment of ours begins with.
+/// The beginning of a comment of this program.
 const HEAD: &str = "[fibra-load origin] ";
 const ROW: &str = "[fibra-load row] ";
 
-/// The run of which a log is.
+/// The run that a log describes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Origin {
     /// The log.
@@ -30,7 +30,7 @@ pub(crate) struct Origin {
     pub(crate) interrupted: bool,
 }
 
-/// What the histogram of a row does not tell.
+/// The data of a row beside its histogram.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Rest {
     tag: String,

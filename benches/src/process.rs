@@ -1,4 +1,4 @@
-//! What the system says about a process and about the machine.
+//! The usage of a process, and the description of the machine, as the system tells them.
 
 use crate::report::units;
 use crate::sys;
@@ -8,7 +8,7 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-/// What a process has used up to now.
+/// The resources that a process has used up to now.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Usage {
     /// Processor time, user and system, all threads.
@@ -38,7 +38,7 @@ pub fn pin_thread(nth: usize) -> io::Result<()> {
     sys::pin_to(*sys::allowed_cpus().get(nth).ok_or(io::ErrorKind::NotFound)?)
 }
 
-/// The value of a line such as `VmRSS:     1234 kB`, in bytes.
+/// Returns the value of a line such as `VmRSS:     1234 kB`, in bytes.
 fn kibibytes(status: &str, key: &str) -> Option<u64> {
     let value = status.lines().find_map(|line| line.strip_prefix(key))?;
     let number: u64 = value.split_whitespace().next()?.parse().ok()?;
@@ -59,7 +59,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Describes this machine; what cannot be found out reads "unknown" or 0.
+    /// Describes this machine. An unknown field reads "unknown" or 0.
     #[must_use]
     pub fn describe() -> Self {
         let release = read_trimmed("/proc/sys/kernel/osrelease");
@@ -76,7 +76,7 @@ impl Machine {
         }
     }
 
-    /// The machine in one line.
+    /// Describes the machine in one line.
     #[must_use]
     pub fn line(&self) -> String {
         let Self { processor, cores, memory, kernel } = self;

@@ -1,4 +1,4 @@
-//! What a user sees while a server is under load: a bar on a terminal, a line now and then elsewhere.
+//! The progress of a run: a bar on a terminal, a line now and then elsewhere.
 
 use crate::report::units;
 use crate::terminal::complain;
@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 /// Time between two lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(1);
 
-/// The sight of one run. Everything goes to standard error: standard output is the report's.
+/// Shows the progress of one run on standard error: standard output is the report's.
 pub(crate) enum Show {
     /// On a terminal.
     Bar(ProgressBar),
     /// Anywhere else.
     Lines {
-        /// What is under load.
+        /// The server under load.
         title: String,
         /// When the next line is due.
         next: Instant,
@@ -32,7 +32,7 @@ impl Show {
         Self::Lines { title: title.to_owned(), next: Instant::now() + LINE_EVERY }
     }
 
-    /// Nothing is seen.
+    /// Shows nothing.
     #[cfg(feature = "rivals")]
     pub(crate) fn nothing() -> Self {
         Self::Bar(ProgressBar::hidden())
@@ -53,7 +53,7 @@ impl Show {
         }
     }
 
-    /// Leaves the last word where the progress was.
+    /// Replaces the progress by a last line.
     pub(crate) fn finish(self, word: &str) {
         match self {
             Self::Bar(bar) => bar.finish_with_message(word.to_owned()),

@@ -1,4 +1,4 @@
-//! At which rates requests are sent: one, or a ladder of them.
+//! The rates at which requests are sent: one, or a ladder of them.
 
 use std::str::FromStr;
 

@@ -1,8 +1,7 @@
-//! Which of three parts this process plays.
+//! The role of this process: orchestrator, server or generator.
 //!
-//! There is one executable. Started by a user it is the orchestrator, which starts itself again as a server
-//! or as a generator; the part is told in the environment, because a server takes its address from its first
-//! argument.
+//! There is one executable. A user starts the orchestrator, which starts the executable again as a server or
+//! a generator. The environment holds the role, because a server takes its address from its first argument.
 
 use crate::sys;
 use std::os::unix::process::CommandExt;
@@ -17,14 +16,14 @@ const COMMAND: &str = "command";
 #[cfg(feature = "rivals")]
 const COMPARER: &str = "comparer";
 
-/// A part to be played in a process of its own.
+/// A role that has a process of its own.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// One of the example servers or of the rivals, by name.
     Server(String),
     /// The client.
     Generator,
-    /// What a user wants to be loaded: a line for a shell, which takes our place.
+    /// A user's server: a line for a shell, which replaces this process.
     Command(String),
     /// The process that measures fibra and its rivals.
     #[cfg(feature = "rivals")]
@@ -32,7 +31,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// A command that plays this part on processor `cpu`, with pipes for its streams.
+    /// Returns a command that runs this role on processor `cpu`, with pipes for its streams.
     pub(crate) fn command(&self, cpu: Option<usize>) -> io::Result<Command> {
         let mut command = Command::new(env::current_exe()?);
         let (name, stdin) = match self {
@@ -53,8 +52,9 @@ impl Role {
         Ok(command)
     }
 
-    /// The part this process was started for, if it is one of ours; takes up its processor and ties it to its
-    /// parent.
+    /// Returns the role that this process was started for, if there is one.
+    ///
+    /// Pins the process to its processor and ties it to its parent.
     pub(crate) fn assume() -> Option<Self> {
         let role = env::var(ROLE).ok()?;
         let _ = sys::die_with_parent();
@@ -88,7 +88,7 @@ pub(crate) fn become_command(line: &str) -> process::ExitCode {
     process::ExitCode::FAILURE
 }
 
-/// Where the two processes run: apart from each other where there are two processors.
+/// The processors of server and generator: two different ones, where there are two.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Places {
     pub(crate) server: Option<usize>,
@@ -96,14 +96,13 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// The first that is allowed, and one beside it; the generator's may be chosen.
+    /// Picks the first allowed processor for the server, and another for the generator, which may be set.
     pub(crate) fn choose(generator: Option<usize>) -> Self {
         let places = Self::among(&sys::allowed_cpus(), sys::sharing_a_core);
         Self { generator: generator.or(places.generator), ..places }
     }
 
-    /// Of these the first, and the next that is on another core: threads of one take from each other what
-    /// they use.
+    /// Picks the first of these, and the next one on another core: threads of one core share its resources.
     fn among(allowed: &[usize], sharing: impl Fn(usize) -> Vec<usize>) -> Self {
         let [server, others @ ..] = allowed else { return Self::default() };
         let siblings = sharing(*server);

@@ -1,4 +1,4 @@
-//! One run: a generator at work on one server, watched until it has said all.
+//! One run: a generator loads one server and is watched to its last event.
 
 use crate::child::{self, Child};
 use crate::generator;
@@ -16,21 +16,21 @@ use std::time::{Duration, Instant};
 /// Time between two looks at the server and at Ctrl-C.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What a generator may take longer than its plan says.
+/// The time that a generator may take beyond its plan.
 const SLACK: Duration = Duration::from_secs(5);
 
-/// What it may take once it was told to stop.
+/// The time that a generator has after a stop.
 const STOP_SLACK: Duration = Duration::from_secs(2);
 
 /// Between the loss of the connections and the moment the server's end can be seen.
 const DEATH_SLACK: Duration = Duration::from_millis(300);
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Default)]
 pub(crate) struct Finished {
     pub(crate) outcome: Option<Outcome>,
     pub(crate) timeline: Vec<Progress>,
-    /// What went wrong with the processes themselves.
+    /// The faults of the processes themselves.
     pub(crate) errors: Vec<String>,
 }
 

@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 /// How long a server may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a server's first line begins with; its address follows.
+/// The beginning of a server's first line. Its address follows.
 const GREETING: &str = "listening on ";
 
-/// The longest first line that is looked at.
+/// The longest first line that is read.
 const LINE: u64 = 4096;
 
-/// What stands for the address, or for its port alone, in a user's command.
+/// Stand for the address, and for its port alone, in a user's command.
 const ADDRESS: &str = "{address}";
 const PORT: &str = "{port}";
 
@@ -41,9 +41,9 @@ pub struct Server {
     pub name: &'static str,
     /// Its architecture, in a few words.
     pub about: &'static str,
-    /// What it speaks.
+    /// The protocol of the server.
     pub protocol: Protocol,
-    /// Its `main`: listens at the address in the first argument and says where.
+    /// The `main` of the example: listens at the address in the first argument and prints it.
     pub main: fn() -> ExitCode,
 }
 
@@ -65,13 +65,13 @@ pub struct Command {
 
 /// A server to be loaded.
 pub(crate) enum Target<'a> {
-    /// One that this executable carries.
+    /// An example that is linked into this executable.
     Ours(&'a Server),
-    /// One that runs already.
+    /// A server that runs already.
     Outside(&'a Address),
-    /// One that a user's command starts.
+    /// A server that a user's command starts.
     Command(&'a Command),
-    /// One that this executable plays under this name.
+    /// A server of this executable with this name.
     #[cfg(feature = "rivals")]
     Played(&'a str),
 }
@@ -123,13 +123,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a server that this executable plays in a process of its own, at a free port.
+    /// Starts a server of this executable, in a process of its own, at a free port.
     pub(crate) fn start(name: &str, cpu: Option<usize>, interrupt: &Interrupt) -> io::Result<Self> {
         let mut command = Role::Server(name.to_owned()).command(cpu)?;
         Self::greeted(Child::start(command.arg("127.0.0.1:0"))?, interrupt)
     }
 
-    /// Starts a user's command, which says where it listens or is told.
+    /// Starts a user's command. It prints its address, or is given one.
     fn command(
         line: &str,
         protocol: Protocol,
@@ -154,7 +154,7 @@ impl Running {
         Ok(Self { address, host: address.to_string(), child: Some(child) })
     }
 
-    /// Waits until the child says where it listens.
+    /// Waits until the child prints its address.
     fn greeted(mut child: Child, interrupt: &Interrupt) -> io::Result<Self> {
         let line = first_line(child.take_stdout()?)?;
         let deadline = Instant::now() + PATIENCE;
@@ -186,18 +186,18 @@ impl Running {
         Ok(Self { address, host: host.into(), child: None })
     }
 
-    /// Its process, if it is ours.
+    /// Returns the process, if this program started it.
     pub(crate) fn id(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// How it ended, if it is ours and has ended.
+    /// Returns how the server ended, if this program started it and it has ended.
     pub(crate) fn obituary(&mut self) -> Option<String> {
         self.child.as_mut().and_then(Child::obituary)
     }
 }
 
-/// Waits until a thread says what it has found.
+/// Waits for the result of a thread.
 fn hear<T>(told: &Receiver<io::Result<T>>, deadline: Instant, interrupt: &Interrupt) -> io::Result<T> {
     loop {
         match told.recv_timeout(KNOCK) {
@@ -212,7 +212,7 @@ fn hear<T>(told: &Receiver<io::Result<T>>, deadline: Instant, interrupt: &Interr
     }
 }
 
-/// Where the server of that name is.
+/// Returns the addresses of the server of that name.
 fn find(host: &str, protocol: Protocol) -> io::Result<SocketAddr> {
     let addresses: Vec<_> = host.to_socket_addrs()?.collect();
     choose(&addresses, protocol).ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
@@ -230,7 +230,7 @@ fn check(child: &mut Child, deadline: Instant, interrupt: &Interrupt) -> io::Res
     }
 }
 
-/// An address that is free at this moment.
+/// Returns an address that is free at this moment.
 fn free_address(protocol: Protocol) -> io::Result<SocketAddr> {
     let any = (Ipv4Addr::LOCALHOST, 0);
     match protocol {
@@ -246,7 +246,7 @@ fn choose(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr> {
     all.find(|&&address| addresses.len() == 1 || answers(address, protocol)).or(addresses.first()).copied()
 }
 
-/// True once a server listens there.
+/// Returns true once a server listens there.
 fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     let echoes = || -> io::Result<bool> {
         let socket = UdpSocket::bind(generator::any_like(address))?;
@@ -261,7 +261,7 @@ fn answers(address: SocketAddr, protocol: Protocol) -> bool {
     }
 }
 
-/// Reads and drops the output, so that the server never waits for us.
+/// Reads and drops the output, so that the server never blocks on the pipe.
 fn drain(mut stdout: ChildStdout) -> io::Result<()> {
     let drain = move || io::copy(&mut stdout, &mut io::sink());
     thread::Builder::new().name("stdout".into()).spawn(drain).map(drop)

@@ -8,13 +8,14 @@ use std::str::FromStr;
 /// The longest request that can be asked for.
 const LONGEST: u32 = 16 << 20;
 
-/// Sizes in bytes, each with how often it occurs in proportion to the others: `64`, or `64:9,16k:1`.
+/// Sizes in bytes with their weights: `64`, or `64:9,16k:1`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes(Vec<(u32, u32)>);
 
 impl Sizes {
-    /// The size of request `number` of `connection`: always the same for these two, and mixed as the weights
-    /// say.
+    /// Returns the size of request `number` of `connection`.
+    ///
+    /// It depends on these two alone. Sizes are mixed by their weights.
     pub(crate) fn of(&self, connection: u32, number: u32) -> usize {
         if let [(size, _)] = self.0[..] {
             return size as usize;

@@ -1,8 +1,9 @@
-//! The calls to the operating system that `std` does not offer. The only `unsafe` of this package is here and
-//! in what spawns coroutines of other libraries.
+//! The calls to the operating system that `std` does not offer.
 //!
-//! What is Linux's own has a fallback that does nothing or says "unsupported", so that the harness runs
-//! (unpinned, and without the processor time of the server) wherever fibra does.
+//! The `unsafe` of this package is here, and where coroutines of other libraries are spawned.
+//!
+//! Calls of Linux have a fallback that does nothing or returns "unsupported". So the harness runs wherever
+//! fibra does: unpinned, and without the processor time of the server.
 
 mod semaphore;
 

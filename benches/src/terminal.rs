@@ -1,5 +1,4 @@
-//! Words for the user of the program, whose terminal may be gone: `println!` would panic then, and take the
-//! figures along.
+//! Output to a terminal that may be gone. `println!` would panic then, and the figures would be lost.
 
 use std::fmt;
 use std::io::{self, Write};

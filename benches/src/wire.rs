@@ -1,5 +1,4 @@
-//! What the orchestrator and the generator say to each other: one order down, many events up, a JSON value a
-//! line.
+//! The protocol of orchestrator and generator: one order down, many events up, a JSON value a line.
 
 use crate::process::Usage;
 use crate::sizes::Sizes;
@@ -9,10 +8,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// The line by which the orchestrator ends a run before its time. The end of the pipe means the same.
+/// The line by which the orchestrator ends a run early. The end of the pipe does so too.
 pub(crate) const STOP: &str = "stop";
 
-/// Which client makes the load.
+/// The client that makes the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Client {
     /// A fibra task for every connection.
@@ -21,7 +20,7 @@ pub(crate) enum Client {
     Plain,
 }
 
-/// What client and server speak.
+/// The protocol of client and server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 pub enum Protocol {
     /// Over a stream, every byte comes back.
@@ -42,7 +41,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What a generator has to do; the first line it reads.
+/// The order to a generator: the first line that it reads.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) address: SocketAddr,
@@ -50,10 +49,10 @@ pub(crate) struct Order {
     pub(crate) host: String,
     pub(crate) client: Client,
     pub(crate) protocol: Protocol,
-    /// What HTTP asks for.
+    /// The path of an HTTP request.
     pub(crate) path: String,
     pub(crate) connections: usize,
-    /// More connections, on which nothing is said.
+    /// Additional silent connections.
     pub(crate) idle: usize,
     /// Every request has a connection of its own.
     pub(crate) churn: bool,
@@ -79,12 +78,12 @@ impl Order {
     }
 }
 
-/// What a generator says while it works.
+/// An event of a generator.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Event {
     /// All connections were tried; this many stand.
     Connected(usize),
-    /// Some time went by.
+    /// A report of progress.
     Progress(Progress),
     /// The end of the run.
     Done(Box<Outcome>),
@@ -103,7 +102,7 @@ pub(crate) struct Progress {
     pub(crate) faults: u64,
 }
 
-/// All that a run has shown.
+/// The results of a run.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) totals: Totals,
@@ -113,7 +112,7 @@ pub(crate) struct Outcome {
     pub(crate) ended_early: Option<String>,
 }
 
-/// What was counted in the measured interval.
+/// The counts of the measured interval.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Totals {
     pub(crate) connected: usize,
@@ -139,7 +138,7 @@ pub(crate) struct Totals {
     pub(crate) faults: Faults,
 }
 
-/// What went wrong, counted.
+/// The counts of faults.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Faults {
     /// Connections that the server's side refused.
@@ -167,7 +166,7 @@ impl Faults {
         kinds.into_iter().fold(0, u64::saturating_add)
     }
 
-    /// Adds what another generator has counted.
+    /// Adds the counts of another generator.
     pub(crate) fn add(&mut self, other: &Self) {
         self.refused = self.refused.saturating_add(other.refused);
         self.lost = self.lost.saturating_add(other.lost);

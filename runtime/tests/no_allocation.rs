@@ -8,6 +8,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,15 @@ struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// The size of the largest allocation.
+    static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: all of it is the system's allocator; the counter is a `const` thread-local without a destructor.
+// SAFETY: all of it is the system's allocator; the counters are `const` thread-locals without a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        LARGEST.set(LARGEST.get().max(layout.size()));
         // SAFETY: the caller's contract is the callee's.
         unsafe { System.alloc(layout) }
     }
@@ -144,4 +148,30 @@ fn a_spawn_and_join_of_an_unnamed_task_allocates_once() {
             allocations_in(|| (0..50).for_each(|_| fibra::spawn(|| 1).join().map(drop).unwrap()));
         assert!(allocations <= 51, "{allocations} allocations for 50 tasks");
     });
+}
+
+#[test]
+fn the_end_of_a_runtime_makes_no_list_of_its_tasks() {
+    const TASKS: usize = 2000;
+    static SEEN: AtomicUsize = AtomicUsize::new(0);
+    struct AtEnd;
+    impl Drop for AtEnd {
+        fn drop(&mut self) {
+            // The first task to end tells: the ends of the others fill the caches of memory.
+            _ = SEEN.compare_exchange(0, LARGEST.get(), Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        for _ in 0..TASKS {
+            drop(fibra::spawn_local(|| {
+                let _at_end = AtEnd;
+                task::park();
+            }));
+        }
+        fibra::yield_now();
+        LARGEST.set(0);
+    });
+    let seen = SEEN.load(Ordering::Relaxed);
+    assert!((1..TASKS * size_of::<usize>()).contains(&seen), "an allocation of {seen} bytes");
 }

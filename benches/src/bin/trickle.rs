@@ -51,7 +51,7 @@ fn throughput(seconds: f64) -> f64 {
     (CONNECTIONS * PIECES) as f64 / seconds
 }
 
-/// Does one piece, which nothing can shorten: each step waits for the one before.
+/// Computes one piece. Each step depends on the one before, so nothing shortens it.
 fn compute() {
     let step = |state: u64, step| black_box(state.wrapping_mul(6_364_136_223_846_793_005) ^ step);
     black_box((0..STEPS).fold(1, step));

@@ -65,8 +65,9 @@ pub(super) fn draw(rows: &[Row], numbers: impl Fn(&str) -> usize) -> String {
     })
 }
 
-/// What is 1: fibra's median, or the first entrant's where fibra was not asked. Shares are figures of their
-/// own, in no proportion to each other.
+/// Returns the unit: fibra's median, or the first entrant's where fibra was not asked.
+///
+/// Shares have no unit: they are in no proportion to each other.
 fn base(row: &Row) -> Option<f64> {
     let base = row.figure("fibra").or(row.figures.first())?.median();
     (row.measure != Measure::Shares && base > 0.0).then_some(base)

@@ -1,5 +1,5 @@
-//! How one question is asked of all entrants: in rounds, each of which asks every entrant once, so that
-//! whatever the machine does meanwhile it does to all.
+//! Asks one question of all entrants, in rounds. Each round asks every entrant once, so that a drift of the
+//! machine hits all alike.
 //!
 //! This runs in a process of its own, which takes one [`Order`] and says [`Event`]s.
 
@@ -20,7 +20,7 @@ const GROWTH: f64 = 50.0;
 /// A trial that took this share of the time that a sample shall take says how many operations it needs.
 const TELLING: f64 = 0.2;
 
-/// What is to be measured.
+/// The order of a measurement.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) workers: usize,
@@ -36,7 +36,7 @@ pub(super) struct Wanted {
     pub(super) entrants: Vec<String>,
 }
 
-/// What a measuring process says.
+/// An event of a measuring process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Event {
     /// A sample begins.
@@ -94,7 +94,7 @@ fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Seri
     }
     let mut series = Vec::new();
     for round in 0..order.rounds as usize {
-        // No entrant always comes after the same one.
+        // No entrant always follows one particular entrant.
         let first = round % candidates.len().max(1);
         let (later, earlier) = candidates.split_at(first);
         for candidate in earlier.iter().chain(later) {
@@ -110,7 +110,7 @@ fn ask(contest: &Contest, wanted: &Wanted, order: &Order) -> io::Result<Vec<Seri
     Ok(series)
 }
 
-/// How many operations fill a sample. Warms up the entrant, too.
+/// Finds how many operations fill a sample. Warms up the entrant, too.
 fn calibrate(started: &Started, contest: &Contest, sample: Duration) -> u64 {
     let (at_least, mut operations) = match contest.size {
         Size::Filling { at_least, operations } => (at_least, operations),

@@ -47,22 +47,22 @@ pub(super) fn on_one_worker<Q>(_: Q, workers: usize) -> bool {
     workers == 1
 }
 
-/// Which side an entrant is on.
+/// The side of an entrant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
-    /// fibra, in some manner.
+    /// fibra, in some form.
     Ours,
-    /// A library that its users would take instead.
+    /// A rival of fibra.
     Theirs,
-    /// What the machine itself needs, or what cannot be bettered.
+    /// The needs of the machine itself, or a lower bound.
     Floor,
 }
 
-/// A question and its entrants, whatever it is about.
+/// A question and its entrants, of any subject.
 pub struct Contest {
     /// The table in which it stands.
     pub subject: &'static str,
-    /// What is asked.
+    /// The question.
     pub name: &'static str,
     /// How many workers each runtime has.
     pub workers: usize,
@@ -95,7 +95,7 @@ impl Contestant {
 }
 
 impl Contest {
-    /// How the command line and the records name it.
+    /// Its name on the command line and in the records.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{}: {}", self.subject, self.name)

@@ -1,5 +1,4 @@
-//! What the samples say: medians and quartiles, fibra in proportion to the best rival, and which targets are
-//! met.
+//! Medians and quartiles of the samples, fibra's ratio to the best rival, and the targets that are met.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +20,7 @@ pub(super) struct Row {
     pub(super) unjudged: Vec<Target>,
 }
 
-/// What one entrant showed.
+/// The figures of one entrant.
 pub(super) struct Figure {
     pub(super) entrant: &'static str,
     pub(super) kind: Kind,
@@ -38,7 +37,7 @@ pub(super) struct Ratio {
     pub(super) ratio: f64,
 }
 
-/// What became of a target.
+/// The verdict on a target.
 pub(super) struct Verdict {
     pub(super) entrant: &'static str,
     pub(super) most: f64,
@@ -64,7 +63,7 @@ impl Verdict {
     }
 }
 
-/// The lines of one question, one for each measure.
+/// Returns the lines of one question, one for each measure.
 pub(super) fn rows(contest: &Contest, found: &Found, one_worker: &mut OneWorker) -> Vec<Row> {
     let mut measures: Vec<Measure> = found.series.iter().map(|series| series.measure).collect();
     measures.sort();
@@ -159,13 +158,13 @@ impl Row {
     }
 }
 
-/// The median of the ratios of samples of the same round.
+/// Returns the median of the ratios within the rounds.
 fn median_ratio(ours: &[f64], theirs: &[f64]) -> Option<f64> {
     let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
     (!ratios.is_empty()).then(|| quartiles(&ratios)[1])
 }
 
-/// The three that divide the samples into four equal parts, between two samples where they fall there.
+/// Returns the quartiles, interpolated between samples.
 fn quartiles(samples: &[f64]) -> [f64; 3] {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);

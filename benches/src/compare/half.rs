@@ -33,7 +33,7 @@ pub(super) struct Half<'a> {
     options: &'a Options,
     interrupt: &'a Interrupt,
     progress: ProgressBar,
-    /// What went wrong.
+    /// The faults.
     pub(super) faults: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Half<'a> {
 enum End {
     Well,
     Interrupted,
-    /// What it said, and the question and the entrant that it was asking.
+    /// Its error, and the question and the entrant that it was asking.
     Badly(String, Option<(String, String)>),
 }
 

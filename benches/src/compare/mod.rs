@@ -3,14 +3,14 @@
 //! | module | is |
 //! | --- | --- |
 //! | `options` | the command line |
-//! | `question`, `entrant`, `targets` | the questions, the libraries that are asked, and what fibra means to reach |
+//! | `question`, `entrant`, `targets` | the questions, the libraries that are asked, and fibra's targets |
 //! | `worlds` | where tasks run: fibra, may, threads; tokio, smol |
 //! | `blocking`, `awaiting` | the two kinds of tasks, and the libraries with their primitives |
 //! | `asked` | the questions about both, one generic function each |
 //! | `tasks`, `structured`, `primitives`, `timers`, `balance`, `memory`, `network` | the questions, by subject |
-//! | `driver` | how one question is asked of all entrants, in rounds |
-//! | `half` | the processes in which that happens |
-//! | `figures` | what the samples say |
+//! | `driver` | asks one question of all entrants, in rounds |
+//! | `half` | the processes of that |
+//! | `figures` | medians, ratios and targets of the samples |
 //! | `table`, `page` with its `dots`, `record` | a table, a page, a file |
 #![expect(unsafe_code, reason = "some libraries let tasks be spawned by a promise only")]
 #![expect(
@@ -88,8 +88,9 @@ pub fn contests(workers: usize) -> Vec<Contest> {
     contests
 }
 
-/// Plays the part this process was started for: by a user it prints and writes, by itself it measures, serves
-/// or loads. `servers` are those of fibra and of the event loop by hand.
+/// Runs the role of this process: for a user it prints and writes, else it measures, serves or loads.
+///
+/// `servers` are those of fibra and of the event loop written by hand.
 ///
 /// Returns the exit status: 0; 1 if an entrant died or hung or something could not be written; 2 for a wrong
 /// command line; 130 after Ctrl-C.
@@ -178,7 +179,7 @@ fn compare(options: &Options, halves: &[Vec<Contest>]) -> io::Result<Findings> {
     Ok(findings)
 }
 
-/// What was compared: the compiler, this repository, and the rivals.
+/// Describes the compiler, this repository, and the rivals.
 fn versions() -> Vec<String> {
     let mut versions = vec![env!("FIBRA_RUSTC").to_owned()];
     versions.extend(commit().map(|commit| format!("fibra {commit}")));

@@ -21,7 +21,7 @@ struct Page<'a> {
     date: String,
     sample: String,
     cards: Vec<Card>,
-    /// The question, its table, and what was to be reached.
+    /// The question, its table, and its targets.
     missed: Vec<(String, String, String)>,
     subjects: Vec<Subject<'a>>,
     facts: Vec<(&'static str, String)>,
@@ -46,7 +46,7 @@ struct Subject<'a> {
     rows: &'a [Row],
 }
 
-/// The findings as a page.
+/// Returns the findings as a page.
 pub(super) fn render(findings: &Findings) -> String {
     let names = names(&findings.rows);
     let same = |one: &Row, other: &Row| (one.subject, one.workers) == (other.subject, other.workers);
@@ -98,7 +98,7 @@ fn heading(row: &Row) -> String {
     format!("{}, {}", row.subject, workers(row))
 }
 
-/// The names of all entrants, each of which has a colour.
+/// Returns the names of all entrants, each of which has a colour.
 fn names(rows: &[Row]) -> Vec<&'static str> {
     let mut names = Vec::new();
     for name in rows.iter().flat_map(|row| row.figures.iter().map(|figure| figure.entrant)) {

@@ -1,4 +1,4 @@
-//! What can be asked, what an answer holds, and what fibra means to reach.
+//! Questions, answers and targets.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(super) trait Question: Copy + Send + 'static {
 /// When a question is asked, the question, its name, and how much is asked at a time.
 pub(super) type Row<Q> = (When, Q, &'static str, Size);
 
-/// With how many workers something is asked or judged.
+/// The number of workers of a question or a target.
 #[derive(Clone, Copy)]
 pub(super) enum When {
     One,
@@ -34,19 +34,19 @@ impl When {
     }
 }
 
-/// How many operations a sample has.
+/// The number of operations of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Size {
     /// As many as fill its time, which is no shorter than this; and no fewer than so many.
     Filling { at_least: Duration, operations: u64 },
-    /// So many.
+    /// A fixed number.
     Fixed(u64),
     /// One for each millisecond of its time, which is no shorter than this.
     Lasting(Duration),
 }
 
 impl Size {
-    /// As many as fill the time that there is.
+    /// As many as fill the time of the sample.
     pub(super) const ANY: Self = Size::at_least(1);
 
     /// No fewer than so many.
@@ -55,7 +55,7 @@ impl Size {
     }
 }
 
-/// What is measured; less is better.
+/// A measure. Less is better.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Measure {
     /// Nanoseconds per operation.
@@ -78,7 +78,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What is added to the name of the question.
+    /// Returns the addition to the name of the question.
     pub(super) fn suffix(self) -> &'static str {
         match self {
             Measure::Time | Measure::Memory => "",
@@ -117,7 +117,7 @@ impl From<Duration> for Answer {
     }
 }
 
-/// What one of fibra's entrants means to reach in one of the measures.
+/// A target: the limit of one of fibra's entrants in one measure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Target {
     pub(super) measure: Measure,
@@ -126,7 +126,7 @@ pub(super) struct Target {
     pub(super) of: Bound,
 }
 
-/// What a target is in proportion to.
+/// The base of a target's proportion.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Bound {
     /// The best of the rivals.
@@ -135,6 +135,6 @@ pub(super) enum Bound {
     Named(&'static str),
     /// The entrant's figure with one worker.
     OneWorker,
-    /// Nothing: it is the figure itself.
+    /// No base: the limit is that of the figure itself.
     Itself,
 }

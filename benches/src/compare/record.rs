@@ -1,4 +1,4 @@
-//! All figures, for machines. Times are in nanoseconds, sizes in bytes.
+//! The figures as JSON. Times are in nanoseconds, sizes in bytes.
 
 use std::time::UNIX_EPOCH;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::figures::{Figure, Row, Verdict};
 use super::{Findings, versions};
 
-/// The findings as a JSON text of one line.
+/// Returns the findings as a JSON text of one line.
 pub(super) fn render(findings: &Findings) -> String {
     let started = findings.started.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let value = json!({

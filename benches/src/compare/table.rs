@@ -16,7 +16,7 @@ const STANDING: usize = 12;
 /// How narrow a column of figures may be.
 const NARROWEST: usize = 7;
 
-/// What stands where an entrant was not asked.
+/// The text of a cell of an entrant that was not asked.
 const NOTHING: &str = "·";
 
 /// The rows of one subject, with the entrants that appear in them as columns. Those that do not fit come in a
@@ -127,7 +127,7 @@ fn judge(rows: &[Row], text: &mut String) {
     }
 }
 
-/// What was to be reached, and what was.
+/// Describes a target and the figure reached.
 pub(super) fn sentence(measure: Measure, verdict: &Verdict) -> String {
     let Verdict { entrant, most, of, reached } = verdict;
     match of {

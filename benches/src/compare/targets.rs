@@ -1,4 +1,4 @@
-//! What fibra means to reach. Requests by the clock and system calls are judged by `figures`, instructions by
+//! The targets of fibra. Requests by the clock and system calls are judged by `figures`, instructions by
 //! `ci/counts.sh`.
 
 use regex_lite::Regex;

@@ -1,4 +1,4 @@
-//! What fibra means to reach: a target that vanishes from a question is missed here.
+//! The targets of fibra: a target that vanishes from a question is missed here.
 
 use super::contests;
 use super::entrant::{Contest, Kind};

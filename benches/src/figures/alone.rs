@@ -1,4 +1,4 @@
-//! What a server does by itself.
+//! Figures of a server alone: idle connections, system calls, a short sleep.
 
 use super::pairs::{FIBRA, median};
 use crate::campaign::Campaign;
@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many connections are open and silent.
+/// The number of silent connections.
 pub(super) const IDLE: u32 = 1000;
 
 /// How long an idle server is watched, and how long it may take to settle before.
@@ -23,7 +23,7 @@ const SETTLE: Duration = Duration::from_millis(500);
 const LOADED: Duration = Duration::from_secs(3);
 const CONNECTED: Duration = Duration::from_secs(1);
 
-/// The percentage of a core that fibra's server uses without requests.
+/// Returns the percentage of a core that fibra's server uses without requests.
 pub(super) fn idle(campaign: &Campaign) -> io::Result<f64> {
     let server = Running::start(FIBRA, campaign.places.server, &campaign.interrupt)?;
     let connect = |_| TcpStream::connect(server.address);
@@ -87,7 +87,7 @@ pub(super) fn calls_per_request(campaign: &mut Campaign, name: &str) -> io::Resu
     }
 }
 
-/// What strace has counted.
+/// The counts of strace.
 #[derive(PartialEq, Eq, Debug)]
 struct Calls {
     all: u64,

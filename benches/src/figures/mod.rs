@@ -2,8 +2,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `pairs.rs` | fibra's server and the event loop by hand, under the same load in turn |
-//! | `alone.rs` | what a server does by itself: idle connections, system calls, a short sleep |
+//! | `pairs.rs` | fibra's server and the event loop written by hand, loaded in turns |
+//! | `alone.rs` | a server alone: idle connections, system calls, a short sleep |
 
 mod alone;
 mod pairs;
@@ -40,7 +40,7 @@ struct Plan {
     duration: Duration,
 }
 
-/// Plays the part this process was started for; as a user's program, measures and prints.
+/// Runs the role of this process; without one, measures and prints.
 ///
 /// Returns the exit status: 0 when everything could be measured, met or missed; 1 otherwise; 130 after
 /// Ctrl-C.
@@ -79,7 +79,7 @@ fn measure(plan: &Plan, servers: &[Server]) -> io::Result<()> {
     Ok(())
 }
 
-/// Prints what comes of each load as soon as it is known.
+/// Prints the result of each load as soon as it is known.
 fn compared(campaign: &mut Campaign, servers: &[Server], pairs: u32) -> io::Result<()> {
     let mut ask = |connections, rate| pairs::compare(campaign, servers, Load { connections, rate }, pairs);
     let thousand = ask(1000, None)?;
@@ -93,7 +93,7 @@ fn compared(campaign: &mut Campaign, servers: &[Server], pairs: u32) -> io::Resu
     Ok(())
 }
 
-/// Prints what the figure above is to be seen beside.
+/// Prints a figure to compare with the one above.
 fn beside(what: &str, figure: f64) {
     println!("    {what:<46} {figure:>8.2}");
 }

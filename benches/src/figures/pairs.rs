@@ -1,4 +1,4 @@
-//! fibra's server and the event loop by hand, under the same load in turn.
+//! fibra's server and the event loop written by hand, loaded in turns.
 
 use crate::campaign::Campaign;
 use crate::report::Row;
@@ -26,7 +26,7 @@ pub(super) struct Load {
     pub(super) rate: Option<f64>,
 }
 
-/// Loads both, `count` times each, in turns: now one goes first, now the other.
+/// Loads both servers `count` times each. They take turns in going first.
 pub(super) fn compare(
     campaign: &mut Campaign,
     servers: &[Server],
@@ -68,12 +68,12 @@ fn ratio(ours: Option<u64>, theirs: Option<u64>) -> io::Result<f64> {
     }
 }
 
-/// The middle one, of two in the middle the greater.
+/// Returns the median; of two in the middle the greater.
 pub(super) fn median(figures: &[f64]) -> f64 {
     quantile(figures, 0.5)
 }
 
-/// The figure that has this share of all before it, in order.
+/// Returns the quantile of sorted figures.
 pub(super) fn quantile(figures: &[f64], share: f64) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The requests that go out together, one behind the other, and where each of them ends.
+//! A batch of requests that are sent together, and the end of each.
 
 use super::board::Board;
 use super::payload;
@@ -41,7 +41,7 @@ impl Batch {
         self.ends.len()
     }
 
-    /// Bytes of all the requests.
+    /// Returns the bytes of all requests.
     pub(crate) fn length(&self) -> usize {
         self.ends.last().copied().unwrap_or(0)
     }
@@ -50,7 +50,7 @@ impl Batch {
         &self.bytes[..self.length()]
     }
 
-    /// One of the requests.
+    /// Returns one of the requests.
     pub(crate) fn request(&self, place: usize) -> &[u8] {
         &self.bytes[self.range(place)]
     }

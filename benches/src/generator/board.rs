@@ -12,7 +12,7 @@ use std::{io, mem};
 /// Longer latencies than this count as this.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-/// The moment that has not come yet.
+/// A moment in the far future.
 const NEVER: u64 = u64::MAX;
 
 /// Replies, latencies and faults of a run, and whether it goes on.
@@ -42,11 +42,11 @@ struct Tally {
     lost: Vec<Instant>,
 }
 
-/// What a lane under a rate had not done when it came to its end.
+/// The requests that a lane under a rate left unanswered.
 struct Left {
     /// Requests on their way.
     dues: Vec<Instant>,
-    /// Those that have not left.
+    /// Requests that were not sent.
     pace: Pace,
     since: Instant,
     /// It came to its end by a fault, and not because the run was over.
@@ -92,7 +92,7 @@ impl Board {
         self.stopped.load(Relaxed)
     }
 
-    /// True when no further request shall be made.
+    /// Returns true if no further request is to be made.
     pub(crate) fn is_over(&self) -> bool {
         self.is_stopped() || self.end.load(Relaxed) != NEVER
     }

@@ -1,4 +1,4 @@
-//! The conductor: says when the measured interval begins and ends, reads the meters at both, and reports.
+//! The conductor: begins and ends the measured interval, reads the meters at both moments, and reports.
 
 use super::board::Board;
 use super::{connect, say};
@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time between two reports of progress.
 const REPORT: Duration = Duration::from_millis(200);
 
-/// What the connections may still take when the run was stopped.
+/// The time that connections have to finish after a stop.
 const GRACE: Duration = Duration::from_millis(300);
 
 /// The plan of a run: three moments.
@@ -38,8 +38,10 @@ impl Plan {
     }
 }
 
-/// Conducts a run to its end and says all that there is to say. `sleep` puts the caller to sleep, a task or a
-/// thread. Requests are made on `busy` connections, and nothing is said on the `idle` ones.
+/// Conducts a run to its end and sends all events.
+///
+/// `sleep` suspends the caller, a task or a thread. Requests go over `busy` connections; `idle` ones stay
+/// silent.
 pub(crate) fn conduct(
     order: &Order,
     plan: Plan,
@@ -101,7 +103,7 @@ fn watch(plan: Plan, until: Instant, board: &Board, sleep: &impl Fn(Duration)) -
     }
 }
 
-/// Gives the connections time to finish what they have on the way, and counts those that do not.
+/// Gives the connections time for their pending replies, and counts the connections that need longer.
 fn drain(order: &Order, board: &Board, sleep: &impl Fn(Duration)) {
     let patience = if board.is_stopped() { GRACE } else { order.timeout + GRACE };
     let deadline = Instant::now() + patience;

@@ -86,7 +86,7 @@ pub(crate) fn connect_all(order: &Order, count: usize, board: &Board) -> Vec<Tcp
     streams.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Connects for the plain client: one after the other, with the sockets of std.
+/// Connects for the plain client, one by one, with the sockets of std.
 pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec<std::net::TcpStream> {
     let deadline = Instant::now() + patience(count);
     let connect = |_| -> io::Result<_> {
@@ -100,7 +100,7 @@ pub(crate) fn connect_plainly(order: &Order, count: usize, board: &Board) -> Vec
     tries.filter_map(|stream| stream.map_err(|error| board.count(&error)).ok()).collect()
 }
 
-/// Counts those of the silent connections that the server did not leave open.
+/// Counts the silent connections that the server has closed.
 pub(crate) fn look_after(idle: &[std::net::TcpStream], board: &Board) {
     let is_open = |stream: &&std::net::TcpStream| {
         let peeked = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));

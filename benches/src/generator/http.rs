@@ -1,4 +1,4 @@
-//! HTTP/1.1: the same GET again and again, whose replies must be whole and have the status 200.
+//! HTTP/1.1: a GET that is repeated. Its replies must be whole and have the status 200.
 
 use super::board::Board;
 use super::connect::Connection;
@@ -14,17 +14,17 @@ use std::time::Instant;
 /// Bytes that are read at a time, at the least.
 const PIECE: usize = 16 * 1024;
 
-/// The longest reply that is taken.
+/// The longest accepted reply.
 const LONGEST: usize = 64 << 20;
 
 /// A connection, kept alive as far as the server likes.
 pub(crate) struct Http<'a> {
     line: Connection,
     board: &'a Board,
-    /// As many requests as may be on their way, all alike.
+    /// The requests of a full batch, all alike.
     requests: Vec<u8>,
     request: usize,
-    /// What has come: from `done` to `filled` it is not parsed yet.
+    /// The bytes received. Those from `done` to `filled` are not parsed yet.
     input: Vec<u8>,
     done: usize,
     filled: usize,

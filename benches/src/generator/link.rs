@@ -14,7 +14,7 @@ use std::time::Instant;
 /// being asked, and without a reader both sides would end up writing into full buffers.
 pub(super) const WRITE_ASIDE: usize = 16 * 1024;
 
-/// Whatever is asked, in any protocol.
+/// A connection of some protocol.
 pub(crate) trait Link {
     /// Sends one request for each of `dues`, waits for all the replies, and takes each down as soon as it is
     /// whole. After a fault those are left in `dues` to which none came.

@@ -1,4 +1,4 @@
-//! The load itself, in a process of its own: reads an order, makes the load, says what it saw.
+//! The generator, a process of its own: reads an order, makes the load, reports events.
 //!
 //! Two clients share the payload, the pacing, the loops of `drive`, the conductor and the board: a task of
 //! fibra for each connection, whose `link` is an echo over a stream, over `datagram`s, or `http`; and

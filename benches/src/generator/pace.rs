@@ -1,4 +1,4 @@
-//! When the requests of one connection are due under a fixed rate.
+//! The due times of the requests of one connection under a fixed rate.
 
 use hdrhistogram::Histogram;
 use std::ops::Range;
@@ -24,7 +24,7 @@ impl Pace {
         Self { start, phase: id as f64 / rate, interval: connections as f64 / rate, taken: 0 }
     }
 
-    /// When the next request is due.
+    /// Returns when the next request is due.
     pub(crate) fn next_due(&self) -> Instant {
         // From the count each time, so that no rounding adds up.
         self.start + Duration::from_secs_f64(self.phase + self.interval * self.taken as f64)
@@ -53,7 +53,7 @@ impl Pace {
 
 /// Latencies that are evenly spaced, as the requests are.
 pub(crate) struct Late {
-    /// That of the last request, in nanoseconds, and what is between it and the one before.
+    /// The latency of the last request, and the difference to the one before, in nanoseconds.
     least: f64,
     step: f64,
     count: u64,

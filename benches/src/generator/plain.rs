@@ -1,6 +1,6 @@
 //! The second client: a thread of std for each connection, nothing of fibra.
 //!
-//! It exists to contradict the fibra client where that one errs.
+//! It checks the figures of the fibra client.
 
 use super::batch::Batch;
 use super::board::Board;

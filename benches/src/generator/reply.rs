@@ -1,4 +1,4 @@
-//! Where a reply of HTTP/1.1 ends.
+//! Finds the end of a reply of HTTP/1.1.
 
 use httparse::{ParserConfig, Response, Status};
 use std::io::{self, ErrorKind};
@@ -11,7 +11,7 @@ const HEADERS: usize = 64;
 const CHUNK_LINE: usize = 1024;
 const LINE_END: usize = 2;
 
-/// A reply that has come to its end.
+/// A complete reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) status: u16,
@@ -21,16 +21,16 @@ pub(super) struct Reply {
     pub(super) closes: bool,
 }
 
-/// How long a reply is, as far as one can tell.
+/// The length of a reply, as far as it is known.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Length {
-    /// All of it is there.
+    /// The reply is complete.
     Whole(Reply),
     /// With fewer bytes than these there is no need to look again.
     AtLeast(usize),
 }
 
-/// How the end of a body is told.
+/// The framing of a body.
 enum Body {
     Sized(usize),
     Chunked,
@@ -41,7 +41,7 @@ impl Reply {
     ///
     /// # Errors
     ///
-    /// `InvalidData` for what is no reply, or one whose end is told by the end of the connection alone.
+    /// `InvalidData` for bytes that are no reply, and for a reply that ends with its connection.
     pub(super) fn parse(bytes: &[u8]) -> io::Result<Length> {
         let mut headers = [const { MaybeUninit::uninit() }; HEADERS];
         let mut response = Response::new(&mut []);
@@ -107,7 +107,7 @@ fn end_of_chunks(bytes: &[u8], begin: usize) -> io::Result<Result<usize, usize>>
     }
 }
 
-/// What follows the last chunk: lines up to an empty one.
+/// Returns the length of the trailer: the lines after the last chunk, up to an empty one.
 fn end_of_trailers(bytes: &[u8], begin: usize) -> io::Result<Result<usize, usize>> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS];
     match httparse::parse_headers(&bytes[begin..], &mut headers) {

@@ -16,14 +16,13 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Of two runs that are put together, this share of the shorter must have been at the same time.
+/// The share of the shorter run that must overlap the longer one when two runs are merged.
 const OVERLAP: f64 = 0.8;
 
-/// Stamps that are farther before the start of their log than this count from there, as in logs of other
-/// tools.
+/// Stamps further than this before the start of their log count from that start, as in logs of other tools.
 const ABSOLUTE: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// The year 10000. What says that it was later is no log, and sums of times before that do not overflow.
+/// The year 10000. A file with a later time is no log, and sums of earlier times do not overflow.
 const FAR: Duration = Duration::from_secs(253_402_300_800);
 
 /// Makes one report of several logs.
@@ -60,7 +59,7 @@ fn servers(rows: &[Row]) -> usize {
     rows.iter().map(|row| row.place + 1).max().unwrap_or(0)
 }
 
-/// The rows of one log, those with the same tag put together already: its intervals follow each other.
+/// Returns the rows of one log. Rows with equal tags are merged, since their intervals follow each other.
 fn read(file: &Path) -> io::Result<(Origin, Vec<Row>)> {
     let text = fs::read_to_string(file)?;
     let mut origin = Origin { load: "a log of another program".into(), ..Origin::default() };
@@ -140,7 +139,7 @@ fn invalid(why: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, why)
 }
 
-/// Whether a row came to its measured time.
+/// Returns true if a row reached its measured time.
 fn is_measured(row: &Row) -> bool {
     !row.totals.elapsed.is_zero()
 }
@@ -175,7 +174,7 @@ fn add_times(sum: &mut Row, row: &Row) {
     }
 }
 
-/// Adds a row of the same generator, which came after the others.
+/// Adds a later row of one generator.
 fn append(row: Row, rows: &mut Vec<Row>) {
     let Some(sum) = rows.iter_mut().find(|sum| sum.name == row.name && sum.scenario == row.scenario) else {
         return rows.push(row);
@@ -184,7 +183,7 @@ fn append(row: Row, rows: &mut Vec<Row>) {
     absorb(sum, row);
 }
 
-/// Adds all but the times. What a log says may be anything, hence the saturation.
+/// Adds all but the times. Saturates, since a log may hold any numbers.
 fn absorb(sum: &mut Row, row: Row) {
     let (totals, more) = (&mut sum.totals, row.totals);
     totals.connected = totals.connected.saturating_add(more.connected);
@@ -200,7 +199,7 @@ fn absorb(sum: &mut Row, row: Row) {
     row.notes.into_iter().for_each(|note| add_note(sum, note));
 }
 
-/// Adds a note, unless another generator has said so.
+/// Adds a note, unless another generator has it already.
 fn add_note(row: &mut Row, note: String) {
     if !row.notes.contains(&note) {
         row.notes.push(note);
@@ -213,10 +212,10 @@ fn overlap(one: &Totals, other: &Totals) -> f64 {
     end.saturating_sub(one.begun.max(other.begun)).as_secs_f64()
 }
 
-/// What one log has of a row: its name, its scenario and its totals.
+/// The name, the scenario and the totals of a row in one log.
 type Part = (String, String, Totals);
 
-/// Returns what the server has used, if just one of the logs says so: that of the generator that started it.
+/// Returns the usage of the server, if exactly one log has it: the log of the generator that started it.
 ///
 /// The server used it for the replies that all generators had in that one's interval, if they came evenly. The
 /// row gets its share for as many as it has. Of several logs that say so each had its own server.

@@ -1,4 +1,4 @@
-//! What each primitive has to offer, and what runs a test.
+//! The operations of each primitive, and the runner of a test.
 
 use std::io;
 use std::thread;
@@ -28,7 +28,7 @@ pub(super) trait Semaphore: Send + Sync {
     fn post(&self);
 }
 
-/// What runs a test.
+/// The runner of a test.
 pub(super) trait Crowd {
     /// Runs `f` with the numbers below `count`, all at once, and waits for them.
     fn run(&self, count: usize, f: impl Fn(usize) + Sync);

@@ -10,7 +10,7 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `trials.rs` | the three tests, generic over the primitives and over what runs them |
-//! | `kit.rs` | what each primitive has to offer, and what runs a test |
+//! | `kit.rs` | the operations of each primitive, and the runner of a test |
 //! | `ours.rs` | fibra's primitives |
 //! | `semaphores.rs` | the primitives over a semaphore, as he builds them: that of the system, or a mutex and a condition variable |
 

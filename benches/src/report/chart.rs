@@ -30,7 +30,7 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
 }
 
-/// A chart, and what it tells a reader that points at it.
+/// A chart, and its hints for the mouse.
 pub(crate) struct Drawing {
     pub(crate) svg: String,
     pub(crate) height: u32,

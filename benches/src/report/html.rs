@@ -21,7 +21,7 @@ struct Page<'a> {
     title: &'static str,
     date: String,
     cards: Vec<Card<'a>>,
-    /// What is drawn before the table and after it.
+    /// The figures before the table, and those after it.
     figures_before: Vec<Figure>,
     headings: Vec<&'static str>,
     /// The cells of each row, and the number of its colour.
@@ -31,17 +31,17 @@ struct Page<'a> {
     facts: Vec<(&'static str, String)>,
 }
 
-/// What one looks for first of a server.
+/// The main figures of a server.
 struct Card<'a> {
     row: &'a Row,
     rate: String,
     unit: String,
-    /// How long its bar is, in percent of the longest.
+    /// The length of the bar, in percent of the longest.
     share: f64,
     facts: [(&'static str, String); 4],
 }
 
-/// The report as a page.
+/// Returns the report as a page.
 pub(crate) fn render(report: &Report) -> String {
     let ladder = if report.is_ladder() { ladder::figure(report) } else { None };
     let page = Page {

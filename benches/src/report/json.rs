@@ -1,4 +1,4 @@
-//! Everything that was found, for machines. Times are in nanoseconds, sizes in bytes.
+//! The results as JSON. Times are in nanoseconds, sizes in bytes.
 
 use super::{CrossCheck, Report, Row, Source};
 use crate::options::Options;
@@ -9,7 +9,7 @@ use std::time::UNIX_EPOCH;
 /// The shares of requests for which a latency is given.
 const SHARES: [f64; 12] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999, 1.0];
 
-/// The report as a JSON text of one line.
+/// Returns the report as a JSON text of one line.
 pub(crate) fn render(report: &Report) -> String {
     let started = report.started.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     // The machines of the logs stand with them.

@@ -1,5 +1,4 @@
-//! What becomes of the latency when more and more is asked: a chart for each percentile, a line for each
-//! server.
+//! The latency under growing rates: a chart for each percentile, a line for each server.
 
 use super::chart::{Axis, Drawing, Line, draw, heights, log_range};
 use super::figure::{Figure, legend};

@@ -1,5 +1,4 @@
-//! What was found, and its three faces: a table for the terminal, a page for the browser, a file for
-//! machines.
+//! The results of a campaign, as a table for the terminal, a page for the browser and a file for machines.
 
 pub(crate) mod chart;
 mod figure;
@@ -51,7 +50,7 @@ pub(crate) enum Source {
     Logs(Vec<Origin>),
 }
 
-/// All that a campaign found.
+/// The results of a campaign.
 pub struct Report {
     pub(crate) started: SystemTime,
     pub(crate) source: Source,
@@ -63,14 +62,14 @@ pub struct Report {
 }
 
 impl Report {
-    /// True if nothing went wrong with any server.
+    /// Returns true if nothing went wrong with any server.
     #[must_use]
     pub fn is_clean(&self) -> bool {
         let second = self.cross_check.as_ref().map(|check| &check.row);
         self.rows.iter().chain(second).all(|row| row.errors.is_empty())
     }
 
-    /// The load in one line.
+    /// Describes the load in one line.
     pub(crate) fn load(&self) -> String {
         match &self.source {
             Source::Run { options, protocol, .. } => scenario::describe(options, *protocol),
@@ -87,7 +86,7 @@ impl Report {
         }
     }
 
-    /// The machine in one line.
+    /// Describes the machine in one line.
     pub(crate) fn machine(&self) -> String {
         let machine = match &self.source {
             Source::Run { machine, .. } => machine.line(),
@@ -107,18 +106,18 @@ impl Report {
         format!("{machine}{places}")
     }
 
-    /// True where each server was loaded at several rates.
+    /// Returns true if each server was loaded at several rates.
     pub(crate) fn is_ladder(&self) -> bool {
         let first = self.rows.first().map(|row| row.place);
         self.rows.iter().filter(|row| Some(row.place) == first).count() > 1
     }
 
-    /// True where every request had a connection of its own, so that one is as good as the other.
+    /// Returns true if every request had a connection of its own, so that both counts are equal.
     fn is_churn(&self) -> bool {
         matches!(&self.source, Source::Run { options, .. } if options.churn)
     }
 
-    /// What the rates count.
+    /// Returns the unit of the rates.
     pub(crate) fn unit(&self) -> &'static str {
         if self.is_churn() { "conn/s" } else { "req/s" }
     }
@@ -144,8 +143,7 @@ pub struct Row {
     pub(crate) place: usize,
     pub(crate) name: String,
     pub(crate) about: String,
-    /// What it was asked, and how, in a word without spaces: rows of the same server and scenario can be put
-    /// together.
+    /// The load in a word without spaces. Rows with equal server and scenario can be merged.
     pub(crate) scenario: String,
     /// Requests per second that were asked for.
     pub(crate) asked: Option<f64>,
@@ -155,7 +153,7 @@ pub struct Row {
     pub(crate) timeline: Vec<Progress>,
     /// What went wrong.
     pub(crate) errors: Vec<String>,
-    /// What should be known to read the figures.
+    /// Notes for the reader of the figures.
     pub(crate) notes: Vec<String>,
 }
 
@@ -208,7 +206,7 @@ impl Row {
             && self.totals.unsent as f64 <= LATE * self.totals.replies as f64
     }
 
-    /// Requests answered per second.
+    /// Returns the number of requests answered per second.
     pub(crate) fn rate(&self) -> f64 {
         if self.totals.elapsed.is_zero() {
             0.0
@@ -223,13 +221,13 @@ impl Row {
             .then(|| self.latencies.value_at_quantile(share).min(self.latencies.max()))
     }
 
-    /// Processor time of the server for one request.
+    /// Returns the processor time of the server for one request.
     pub(crate) fn cpu_per_request(&self) -> Option<u64> {
         let cpu = self.totals.server?.cpu.as_nanos() / u128::from(self.totals.replies.max(1));
         (self.totals.replies > 0).then(|| u64::try_from(cpu).unwrap_or(u64::MAX))
     }
 
-    /// The share of one processor that the generator used.
+    /// Returns the share of one processor that the generator used.
     pub(crate) fn generator_busy(&self) -> f64 {
         if self.totals.elapsed.is_zero() {
             0.0
@@ -238,7 +236,7 @@ impl Row {
         }
     }
 
-    /// The share of one processor that the server used.
+    /// Returns the share of one processor that the server used.
     pub(crate) fn server_busy(&self) -> Option<f64> {
         let cpu = self.totals.server?.cpu.as_secs_f64();
         (!self.totals.elapsed.is_zero()).then(|| cpu / self.totals.elapsed.as_secs_f64())
@@ -334,7 +332,7 @@ impl CrossCheck {
         Self { row: second, ratio }
     }
 
-    /// The footnote.
+    /// Returns the footnote.
     pub(crate) fn sentence(&self) -> String {
         let latency = |share| self.row.latency(share).map_or_else(|| "none".into(), units::nanos);
         format!(

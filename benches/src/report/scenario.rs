@@ -1,10 +1,10 @@
-//! What was asked of the servers, in a line for people and in a word for logs.
+//! The load on the servers, in a line for people and in a word for logs.
 
 use super::units;
 use crate::options::Options;
 use crate::wire::Protocol;
 
-/// The load in one line.
+/// Describes the load in one line.
 pub(super) fn describe(options: &Options, protocol: Protocol) -> String {
     let Options { connections, idle, size, pipeline, rate, duration, warmup, churn, path, .. } = options;
     let connections = units::count(u64::from(*connections));
@@ -34,7 +34,7 @@ pub(super) fn describe(options: &Options, protocol: Protocol) -> String {
     format!("{lanes}{idle}, {request}, {batch}{loop_kind}; {duration} measured after {warmup} of warm-up")
 }
 
-/// What tells one load from another, but for the server.
+/// Returns a word that identifies the load, without the server.
 pub(super) fn word(options: &Options, protocol: Protocol, asked: Option<f64>) -> String {
     let Options { connections, idle, size, pipeline, churn, path, .. } = options;
     let request = match protocol {

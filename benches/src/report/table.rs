@@ -4,10 +4,10 @@ use super::{PERCENTILES, Report, Row, units};
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use std::fmt::Write as _;
 
-/// What stands where there is nothing to say.
+/// The text of an empty cell.
 const NONE: &str = "-";
 
-/// What is between two columns.
+/// The separator of columns.
 const GAP: u16 = 2;
 
 /// The headings of the columns; the page uses them too.
@@ -26,7 +26,7 @@ pub(crate) fn headings(report: &Report) -> Vec<&'static str> {
     headings
 }
 
-/// The cells of a row, one for each heading.
+/// Returns the cells of a row, one for each heading.
 pub(crate) fn cells(report: &Report, row: &Row) -> Vec<String> {
     let time = |nanos: Option<u64>| nanos.map_or_else(|| NONE.into(), units::nanos);
     let mut cells = vec![row.name.clone()];
@@ -49,7 +49,7 @@ fn has_losses(report: &Report) -> bool {
     report.rows.iter().any(|row| row.totals.unanswered > 0)
 }
 
-/// The whole report as text.
+/// Returns the whole report as text.
 pub(crate) fn render(report: &Report) -> String {
     let head = headings(report).into_iter().map(String::from).collect();
     let table = lay_out(head, report.rows.iter().map(|row| cells(report, row)));
@@ -76,7 +76,7 @@ fn remark(row: &Row, name: &str, text: &mut String) {
     }
 }
 
-/// Lays out a table with a rule below its head; the first column to the left, the others to the right.
+/// Lays out a table with a rule below its head. The first column is aligned left, all others right.
 pub(crate) fn lay_out(head: Vec<String>, rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     let rule = LineStyle::none().fill('─');

@@ -8,7 +8,7 @@ use crate::wire::Progress;
 const ABOUT: &str =
     "The warm-up is included. Higher is better; a dent is a moment in which the server stood still.";
 
-/// Replies per second as time goes by: a server that stands still now and then shows here.
+/// Draws replies per second over time. A server that stalls shows here.
 pub(super) fn figure(report: &Report) -> Option<Figure> {
     let seen: Vec<_> = report.faces().into_iter().filter(|row| row.timeline.len() > 1).collect();
     let point = |point: &Progress| (point.elapsed.as_secs_f64(), point.rate);

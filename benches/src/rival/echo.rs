@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 
 use super::{Service, greet, workers};
 
-/// All of them.
+/// All echo servers.
 pub const SERVICES: [Service; 4] = [
     Service { name: "tokio-current", serve: serve_with_tokio_current },
     Service { name: "tokio-multi", serve: serve_with_tokio_multi },
@@ -18,7 +18,7 @@ pub const SERVICES: [Service; 4] = [
     Service { name: "may", serve: serve_with_may },
 ];
 
-/// The bytes that are read at a time.
+/// The size of a read, in bytes.
 const ROOM: usize = 4096;
 
 fn serve_with_tokio_current(address: &str) -> io::Result<()> {
@@ -55,7 +55,7 @@ fn serve_with_smol(address: &str) -> io::Result<()> {
     }))
 }
 
-/// The text that both have for it.
+/// The name that both flavours share.
 macro_rules! echo {
     ($name:ident, $stream:ty) => {
         async fn $name(mut stream: $stream) -> io::Result<()> {

@@ -18,7 +18,7 @@ use super::{Service, greet, workers};
 
 const TEXT: &str = "Hello, World!";
 
-/// All of them.
+/// All HTTP servers.
 pub const SERVICES: [Service; 2] = [
     Service { name: "may_minihttp", serve: serve_with_may },
     Service { name: "hyper", serve: serve_with_hyper },

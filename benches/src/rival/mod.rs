@@ -1,5 +1,4 @@
-//! The servers of the rivals, with what they have in common: their command line, and the line that says where
-//! they listen.
+//! The servers of the rivals, their command line, and the line that says where they listen.
 //!
 //! | file | holds |
 //! | --- | --- |
@@ -14,17 +13,17 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::{env, thread};
 
-/// A server that is written with a rival, as its users would.
+/// A server that is written with a rival, as users of the rival write it.
 #[derive(Clone, Copy, Debug)]
 pub struct Service {
-    /// How command lines name it.
+    /// The name on command lines.
     pub name: &'static str,
     /// Listens at an address, says where in its first line, and serves until the process ends.
     pub serve: fn(address: &str) -> io::Result<()>,
 }
 
 impl Service {
-    /// Serves at `address`, as all that this process does.
+    /// Serves at `address` until the process ends.
     #[must_use]
     pub fn run(&self, address: &str) -> ExitCode {
         match (self.serve)(address) {
@@ -58,12 +57,12 @@ pub fn main(program: &str, services: &[Service]) -> ExitCode {
     }
 }
 
-/// As many workers as there are processors for the process.
+/// Returns the number of workers: one for each processor that the process may use.
 fn workers() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Says where the server listens.
+/// Prints the address at which the server listens.
 ///
 /// # Errors
 /// When standard output is closed.

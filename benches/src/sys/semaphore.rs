@@ -17,11 +17,11 @@ unsafe impl Send for Semaphore {}
 unsafe impl Sync for Semaphore {}
 
 impl Semaphore {
-    /// Makes one with so many permits.
+    /// Makes a semaphore with so many permits.
     ///
     /// # Errors
     ///
-    /// What the system answered; some have named semaphores only.
+    /// Returns the system's error. Some systems have named semaphores only.
     pub(crate) fn new(permits: u32) -> io::Result<Self> {
         let mut semaphore = Box::<UnsafeCell<libc::sem_t>>::new_uninit();
         let place = MaybeUninit::as_mut_ptr(&mut semaphore).cast();

@@ -76,8 +76,8 @@ impl Registry {
 
     /// Calls `see` with the tasks, under the lock, which is released after each chunk of them.
     ///
-    /// A task that is here all the while is seen once. `see` does not suspend, and gives up no
-    /// count of a task.
+    /// A task that is here all the while is seen once. `see` does not suspend, uses no registry, and
+    /// gives up no count of a task.
     pub(crate) fn walk(&self, mut see: impl FnMut(TaskRef)) {
         let mut number = 0;
         while self.tasks.borrow(|tasks| tasks.walk(number, &mut see)) {

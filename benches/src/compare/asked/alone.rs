@@ -1,11 +1,11 @@
-//! What one task does with a primitive of its own.
+//! One task with a primitive of its own.
 
 use std::hint::black_box;
 
 use super::{Asked, task};
 use crate::compare::primitives::question::Question;
 
-/// What can be done over and over without a wait.
+/// An operation that can be repeated without a wait.
 pub(in crate::compare) trait Deed: Send + Sync + 'static {
     /// The question that it answers.
     const ASKED: Question;

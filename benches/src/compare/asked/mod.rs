@@ -304,7 +304,7 @@ impl<T, E> Host<T, E> {
     }
 }
 
-/// What is asked of a library.
+/// The questions to a library.
 pub(in crate::compare) enum Asked {
     /// Of one task, which may spawn others.
     Task(Boxed<Answer>),

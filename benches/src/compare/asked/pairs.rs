@@ -1,4 +1,4 @@
-//! Two tasks that pass something to and fro, or from one to the other.
+//! Two tasks that pass messages to and fro, or one way.
 //!
 //! What the libraries put in for the traits is inlined, so that their calls stand where a user writes them.
 
@@ -33,7 +33,7 @@ pub(in crate::compare) trait Event: Send + Sync + 'static {
 /// A mutex and a condition variable around whose turn it is.
 pub(in crate::compare) trait Turns: Send + Sync + 'static {
     fn new() -> Self;
-    /// Waits until it is `mine`, then makes it the other's.
+    /// Waits until it is `mine`, then passes the turn on.
     fn pass(&self, mine: bool) -> later!(());
 }
 
@@ -72,7 +72,7 @@ pub(super) fn set_freely<E: Event>(operations: u64) -> Asked {
     }))
 }
 
-/// One task makes, sends and receives one after the other, and never waits.
+/// One task makes, sends and receives by turns, and never waits.
 pub(super) fn reply_freely<O: Oneshot>(operations: u64) -> Asked {
     task(job!({
         timed!(operations, |number| {

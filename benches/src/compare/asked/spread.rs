@@ -1,4 +1,4 @@
-//! What one task sends and many receive.
+//! Messages from one task to many.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -9,7 +9,7 @@ use super::pairs::Event;
 use super::{Asked, task};
 use crate::compare::primitives::question::RECEIVERS;
 
-/// A channel of which each receiver gets what is sent.
+/// A channel of which each receiver gets every message.
 pub(in crate::compare) trait Spread: 'static {
     type Sender: Send + Sync + 'static;
     type Receiver: Send + 'static;

@@ -1,4 +1,4 @@
-//! The question about many tasks that sleep at the same time.
+//! The question about many tasks that sleep at once.
 
 use std::time::Instant;
 

@@ -23,7 +23,7 @@ macro_rules! body {
     };
 }
 
-/// What a task is to do.
+/// The job of a task.
 macro_rules! job {
     ($body:block) => {
         async move $body
@@ -55,7 +55,7 @@ use asked::meeting::Party;
 use asked::pairs::{Channel, Choice, Event, Oneshot, Request};
 pub(super) use flume::Flume;
 
-/// What a task is to do.
+/// The job of a task.
 pub(super) trait Job<T>: Future<Output = T> + Send + 'static {}
 
 impl<T, F: Future<Output = T> + Send + 'static> Job<T> for F {}
@@ -132,14 +132,14 @@ trait Most: Tasks {
     type Semaphore: Permits;
     /// A channel of one slot.
     type One: Channel<u64>;
-    /// One of 128 slots.
+    /// A channel of 128 slots.
     type Slots: Choice + Channel<Request<Self::Once>>;
     type Unbounded: Channel<u64>;
     type Once: Oneshot;
     type OnceCell: Deed;
     type Barrier: Deed + Party;
 
-    /// What not all have.
+    /// Primitives that some lack.
     const OWN: Thing;
 }
 

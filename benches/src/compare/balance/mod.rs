@@ -2,9 +2,9 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked |
-//! | `work.rs` | what a task computes, and the count of what is left to do |
-//! | `even.rs` | what cannot be bettered: threads of the system, one for each worker, that have even shares |
+//! | `question.rs` | the questions |
+//! | `work.rs` | the work of a task, and the count of pieces left |
+//! | `even.rs` | the lower bound: threads of the system, one for each worker, that have even shares |
 //! | `rayon.rs` | a library that spreads tasks that do not suspend |
 
 mod even;
@@ -30,7 +30,7 @@ fn not_started(question: Question, _: usize) -> bool {
     question != Question::Started
 }
 
-/// Those of may's coroutines that yield keep others from ever beginning.
+/// Coroutines of may that yield keep others from ever beginning.
 fn as_may_can(question: Question, workers: usize) -> bool {
     not_started(question, workers)
 }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The questions.
 
 use crate::compare::question::{self, Row, Size, When};
 

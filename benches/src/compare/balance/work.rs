@@ -1,4 +1,4 @@
-//! What a task computes, and the count of what is left to do.
+//! The work of a task, and the count of pieces left.
 
 use std::hint::{black_box, spin_loop};
 use std::sync::OnceLock;
@@ -19,7 +19,7 @@ pub(in crate::compare) fn piece() {
     black_box((0..STEPS).fold(1, step));
 }
 
-/// Work that is to be done.
+/// The pieces of work.
 pub(in crate::compare) struct Work {
     begun: AtomicU64,
     left: AtomicU64,
@@ -67,7 +67,7 @@ impl Work {
     }
 }
 
-/// What holds the other workers until the tasks have started on this one.
+/// Holds other workers until the tasks have started on this one.
 pub(in crate::compare) struct Hold {
     holders: AtomicU64,
     is_over: AtomicBool,
@@ -97,7 +97,7 @@ impl Hold {
         }
     }
 
-    /// Lets all go, and says when.
+    /// Releases all workers, and returns when.
     pub(in crate::compare) fn end(&self) -> Instant {
         let begin = Instant::now();
         // Release: pairs with the Acquire in `is_over`.

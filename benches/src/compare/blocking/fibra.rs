@@ -23,7 +23,7 @@ use super::gathering::{Gate, Gathering, Rounds, events};
 use super::waking::{self, Board, Then};
 use crate::compare::primitives::question::{Meeting, Question, SLOTS};
 
-/// What it has.
+/// The primitives of fibra.
 pub(in crate::compare) struct Fibra;
 
 impl<T: Tasks> Library<T> for Fibra {

@@ -1,4 +1,4 @@
-//! What many tasks meet at: something for each round where it serves but once.
+//! The primitives that many tasks meet at. One that serves once is made for each round.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::AcqRel};
@@ -7,7 +7,7 @@ use super::asked::meeting::Party;
 use super::asked::pairs::Event;
 use crate::compare::primitives::question::Meeting;
 
-/// What so many tasks can meet at once.
+/// A primitive at which so many tasks meet once.
 pub(super) trait Gathering: Send + Sync + 'static {
     const MEETING: Meeting;
 

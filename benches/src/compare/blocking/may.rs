@@ -23,7 +23,7 @@ use super::standard::unpoisoned;
 use super::waking::{self, Board, Then};
 use crate::compare::primitives::question::{Meeting, Question};
 
-/// What it has.
+/// The primitives of may.
 pub(in crate::compare) struct Coroutines;
 
 impl<T: Tasks> Library<T> for Coroutines {

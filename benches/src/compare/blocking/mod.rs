@@ -24,7 +24,7 @@ macro_rules! body {
     };
 }
 
-/// What a task is to do.
+/// The job of a task.
 macro_rules! job {
     ($body:block) => {
         move || $body
@@ -134,7 +134,7 @@ pub(super) use standard::Standard;
 
 use asked::pairs::Event;
 
-/// What a task is to do.
+/// The job of a task.
 pub(super) trait Job<T>: FnOnce() -> T + Send + 'static {}
 
 impl<T, F: FnOnce() -> T + Send + 'static> Job<T> for F {}

@@ -16,7 +16,7 @@ use super::asked::pairs::Turns;
 use super::waking::{self, Board, Then};
 use crate::compare::primitives::question::Question;
 
-/// What it has.
+/// The primitives of parking_lot.
 pub(in crate::compare) struct ParkingLot;
 
 impl<T: Tasks> Library<T> for ParkingLot {

@@ -16,7 +16,7 @@ use super::asked::pairs::{Channel, Oneshot, Turns};
 use super::waking::{self, Board, Then};
 use crate::compare::primitives::question::{Meeting, Question, SLOTS};
 
-/// What it has.
+/// The primitives of std.
 pub(in crate::compare) struct Standard;
 
 impl<T: Tasks> Library<T> for Standard {

@@ -13,7 +13,7 @@ use crate::compare::question::Answer;
 const CROWD: usize = 0;
 const LEADER: usize = 1;
 
-/// What is on the board when all is over.
+/// The mark on the board at the end.
 const OVER: u64 = u64::MAX;
 
 /// A number behind a mutex, with two condition variables.
@@ -25,7 +25,7 @@ pub(super) trait Board: Send + Sync + 'static {
     fn pass(&self, at: usize, look: impl FnMut(&mut u64) -> Then);
 }
 
-/// What follows from a look at a board.
+/// The decision after a look at a board.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     Wait,
@@ -34,7 +34,7 @@ pub(super) enum Then {
     NotifyAll,
 }
 
-/// What is asked of a board.
+/// The operations of a board.
 pub(super) fn notified<T: Tasks, B: Board>(question: Question, n: u64) -> Option<Asked> {
     Some(match question {
         Question::Wake(Call::NotifyOne) => task(notify_one::<T, B>(TASKS, n)),

@@ -1,4 +1,4 @@
-//! What a task that sleeps keeps resident. Each answer has a process of its own, in which nothing was
+//! The resident memory of a sleeping task. Each answer has a process of its own, in which nothing was
 //! allocated before.
 
 pub(super) mod question;

@@ -3,8 +3,8 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked |
-//! | `served.rs` | how a server is asked |
+//! | `question.rs` | the questions |
+//! | `served.rs` | a server under load |
 //! | `migratable.rs` | fibra's echo server with tasks that migrate; the others are examples, or in `rival` |
 
 mod migratable;
@@ -44,7 +44,7 @@ fn by_few(question: Question, workers: usize) -> bool {
     by_echo(question, workers) && question.connections < MANY
 }
 
-/// Plays the server of that name, one of `servers` or of the others, at the address in the first argument.
+/// Runs the server of that name, an example or a rival, at the address in the first argument.
 pub(super) fn serve(name: &str, servers: &[Server]) -> ExitCode {
     if let Some(server) = servers.iter().find(|server| server.name == name) {
         return (server.main)();

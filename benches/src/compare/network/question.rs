@@ -1,4 +1,4 @@
-//! What is asked.
+//! The questions.
 
 use std::time::Duration;
 

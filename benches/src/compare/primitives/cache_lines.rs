@@ -1,4 +1,4 @@
-//! What the machine itself needs: two cache lines that go to and fro between two processors, twice.
+//! The needs of the machine itself: two cache lines that go to and fro between two processors, twice.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
@@ -15,7 +15,7 @@ const TRIPS: u64 = 2;
 
 struct CacheLines;
 
-/// A count that has its line for itself, and the one that is fetched beside it.
+/// A count with a cache line of its own, and the line that is fetched with it.
 #[repr(align(128))]
 struct Line(AtomicU64);
 

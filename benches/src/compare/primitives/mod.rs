@@ -1,10 +1,10 @@
-//! The primitives of fibra, and of the libraries that its users would take instead.
+//! The primitives of fibra and of its rivals.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked |
-//! | `cache_lines.rs` | what the machine itself needs |
-//! | `shares.rs` | what each of many tasks got of the same thing |
+//! | `question.rs` | the questions |
+//! | `cache_lines.rs` | the needs of the machine itself |
+//! | `shares.rs` | the shares of many tasks |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any
 //! figure.
@@ -72,7 +72,7 @@ fn threads<L: blocked::Library<Threads>>(_workers: usize) -> Box<dyn Rival<Quest
     blocked::Using::<L, Threads, _>::boxed(Here)
 }
 
-/// What needs many tasks that take turns is not asked of threads.
+/// Threads are not asked questions about many tasks that take turns.
 fn threads_enter<L: blocked::Library<Threads>>(question: Question, _workers: usize) -> bool {
     !question.takes_turns() && has::<Threads, L>(question)
 }
@@ -96,7 +96,7 @@ fn is_together(question: Question) -> bool {
     question.place() == Place::Together
 }
 
-/// Whether every task has a runtime that runs on one thread.
+/// Returns true if every task has a runtime that runs on one thread.
 fn is_for_one_thread(question: Question, workers: usize) -> bool {
     workers == 1 || !is_together(question)
 }

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The questions.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ pub(in crate::compare) enum Place {
     Apart,
 }
 
-/// What many tasks meet at.
+/// A primitive at which many tasks meet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compare) enum Meeting {
     /// One barrier.
@@ -66,7 +66,7 @@ pub(in crate::compare) enum Meeting {
     ManualEvent,
 }
 
-/// What many tasks wait at, and one wakes them.
+/// A primitive at which many tasks wait until one task wakes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::compare) enum Call {
     /// An auto-reset event.

@@ -1,4 +1,4 @@
-//! What each of many tasks got of one thing.
+//! The shares of many tasks in one primitive.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;

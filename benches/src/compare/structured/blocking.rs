@@ -17,7 +17,7 @@ impl<T: Tasks, E: Enter> Rival<Question> for Host<T, E> {
     }
 }
 
-/// Adds up the tree so many times.
+/// Sums the tree `operations` times, and returns how long that takes.
 pub(super) fn climb<T: Tasks>(leaves: u64, operations: u64) -> std::time::Duration {
     timed(operations, || assert_eq!(skynet::<T>(0, leaves), leaves * (leaves - 1) / 2))
 }

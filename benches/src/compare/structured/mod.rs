@@ -1,8 +1,8 @@
-//! What structured concurrency costs.
+//! The costs of structured concurrency.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked |
+//! | `question.rs` | the questions |
 //! | `blocking.rs` | tasks that block, in a tree |
 //! | `awaiting.rs` | tasks that wait by `await`, in a tree; tokio's timeout |
 //! | `fibra.rs` | fibra's scopes, and its spawns and joins to compare them with |
@@ -60,12 +60,12 @@ fn without_borrows_on_one(question: Question, workers: usize) -> bool {
     without_borrows(question, workers) && workers == 1
 }
 
-/// What the loop goes over.
+/// The items of the loop.
 fn items() -> Vec<AtomicU32> {
     (0..ITEMS).map(|_| AtomicU32::new(0)).collect()
 }
 
-/// What the loop does with each: a few nanoseconds' work that cannot be left out.
+/// Computes with one item: a few nanoseconds of work that cannot be optimized away.
 fn visit(items: &[AtomicU32], number: usize) {
     // Relaxed: each item is written by one call, and read by none.
     items[number].store((number as u32).wrapping_mul(0x9e37_79b9), Ordering::Relaxed);

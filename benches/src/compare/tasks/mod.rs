@@ -2,7 +2,7 @@
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked |
+//! | `question.rs` | the questions |
 //! | `bare.rs` | coroutines without a scheduler, which are asked to switch alone |
 //!
 //! Each answer is timed inside the runtime, by a task of it, so that entering the runtime is no part of any

@@ -1,4 +1,4 @@
-//! What is asked.
+//! The questions.
 
 use crate::compare::question::{self, Row, Size, When};
 
@@ -23,7 +23,7 @@ pub(in crate::compare) enum Question {
 }
 
 impl Question {
-    /// How many tasks are alive at the same time.
+    /// Returns how many tasks are alive at once.
     pub(in crate::compare) fn tasks(self) -> u64 {
         match self {
             Question::Yield(tasks) | Question::SpawnMany(tasks) => tasks.into(),

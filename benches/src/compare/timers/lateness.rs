@@ -1,4 +1,4 @@
-//! What the sleepers tell.
+//! The lateness of the sleepers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -41,7 +41,7 @@ impl Begin {
         Begin { wall: Instant::now(), cpu: sys::own_cpu_time() }
     }
 
-    /// What it took since then, and how late the sleepers woke.
+    /// Returns the time since the beginning, and how late the sleepers woke.
     pub(in crate::compare) fn end(self, wakes: &Wakes) -> Answer {
         let (elapsed, cpu) = (self.wall.elapsed(), sys::own_cpu_time() - self.cpu);
         let mut late: Vec<u64> = wakes.0.iter().map(|late| late.load(Relaxed)).collect();

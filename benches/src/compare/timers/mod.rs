@@ -1,9 +1,9 @@
-//! Many tasks that sleep at the same time: how long all of it takes, what it costs, and how late they wake.
+//! Many tasks that sleep at once: how long that takes, what it costs, and how late they wake.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `question.rs` | what is asked |
-//! | `lateness.rs` | what the sleepers tell |
+//! | `question.rs` | the questions |
+//! | `lateness.rs` | the lateness of the sleepers |
 //!
 //! may has a thread for its timers, smol one for its reactor, and tokio and fibra a wheel in the worker: the
 //! processor time is that of the whole process.
