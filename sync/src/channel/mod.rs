@@ -45,6 +45,7 @@ mod state;
 mod timers;
 mod token_source;
 mod wait_arm;
+mod weak;
 
 use std::time::{Duration, Instant};
 
@@ -60,12 +61,13 @@ pub use error::{
     ReadyTimeoutError, RecvError, RecvTimeoutError, SelectTimeoutError, SendError, SendTimeoutError,
     TryReadyError, TryRecvError, TrySelectError, TrySendError,
 };
-pub use iter::{IntoIter, Iter, TryIter};
+pub use iter::{Drain, IntoIter, Iter, TryIter};
 pub use permit::Permit;
 pub use receiver::Receiver;
 pub use select::{Select, SelectedOperation};
 pub use selectable::Selectable;
 pub use sender::Sender;
+pub use weak::{WeakReceiver, WeakSender};
 
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]
