@@ -34,6 +34,7 @@ mod places;
 mod queue;
 mod receive_arm;
 mod receiver;
+mod receiver_sources;
 mod reserve;
 mod select;
 pub(crate) mod selectable;
@@ -68,6 +69,8 @@ pub use select::{Select, SelectedOperation};
 pub use selectable::Selectable;
 pub use sender::Sender;
 pub use weak::{WeakReceiver, WeakSender};
+
+pub use crate::{select, select_biased};
 
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]
