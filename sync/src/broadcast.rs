@@ -8,8 +8,7 @@
 //! makes no other task wait. The last receiver of a message gets the message itself instead of a
 //! clone. Waiting allocates nothing.
 //!
-//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive
-//! against other waits, as at [`oneshot`](crate::oneshot).
+//! A [`select!`](crate::select) waits for a message by `wait(receiver)`, as at [`oneshot`](crate::oneshot).
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -35,9 +34,11 @@ use fibra_runtime::time;
 
 use crate::budget;
 use crate::drop_all::drop_all;
-use crate::wait;
+use crate::wait::{self, ArmPolicy, QueueArm, Waiters};
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use ring::{Received, Ring, Sent};
+
+pub(crate) use ring::State;
 
 pub mod error;
 mod ring;
@@ -421,6 +422,16 @@ fn taken<T: Clone>(received: Received<Arc<T>>) -> Result<T, TryRecvError> {
 }
 
 impl<T> Receiver<T> {
+    /// Returns true if a receive need not wait.
+    pub(crate) fn has_outcome(&self) -> bool {
+        self.ring.with(|state| state.has_outcome(self.next))
+    }
+
+    /// Makes an arm of a select.
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, State<Arc<T>>, (), 2, Self> {
+        self.ring.arm(self)
+    }
+
     /// Makes a further receiver, of all later messages.
     pub fn resubscribe(&self) -> Self {
         let next = self.ring.with(|state| state.subscribe());
@@ -464,6 +475,12 @@ impl<T> Receiver<T> {
     /// Returns true if both receivers belong to one channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.ring, &other.ring)
+    }
+}
+
+impl<T> ArmPolicy<State<Arc<T>>, (), 2> for Receiver<T> {
+    fn is_ready(&self, state: &State<Arc<T>>, (): &mut (), _waiters: &Waiters<'_, (), 2>) -> bool {
+        state.has_outcome(self.next)
     }
 }
 

@@ -319,6 +319,20 @@
 //! safe(&fibra_sync::RwLock::new(0));
 //! ```
 //!
+//! # What a select cannot wait for
+//!
+//! The error names the type, and the cases that there are:
+//! ```compile_fail,E0599
+//! let lock = fibra_sync::Mutex::new(0);
+//! fibra_sync::select! {
+//!     wait(lock) => {}
+//! }
+//! ```
+//! ```compile_fail,E0277
+//! let lock = fibra_sync::Mutex::new(0);
+//! fibra_sync::channel::Select::new().wait(&lock);
+//! ```
+//!
 //! # What is used up is gone
 //!
 //! ```compile_fail,E0382

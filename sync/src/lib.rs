@@ -13,6 +13,7 @@ mod drop_all;
 mod lazy_lock;
 mod manual_reset_event;
 mod messages;
+pub mod mpsc;
 mod mutex;
 mod notify;
 mod once;

@@ -13,16 +13,17 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! It has no case in a [`select!`](crate::select). A [`race`](fn@fibra_runtime::race) waits for it and other things:
+//! A [`select!`](crate::select) waits for its value beside other things:
 //! ```
 //! # use fibra_runtime as fibra;
 //! # use fibra_sync as sync;
 //! # fibra::Runtime::builder().workers(1).build()?.run(|| {
 //! let ((sender, receiver), stop) = (sync::oneshot::channel(), sync::ManualResetEvent::new(false));
 //! fibra::spawn(move || sender.send(6 * 7));
-//! let mut answer = None;
-//! fibra::race(|| answer = receiver.recv().ok(), || stop.wait());
-//! assert_eq!(answer, Some(42));
+//! sync::select! {
+//!     wait(receiver) => assert_eq!(receiver.recv(), Ok(42)),
+//!     wait(stop) => unreachable!("the event was never set"),
+//! }
 //! # });
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -40,9 +41,11 @@ use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use crate::budget;
-use crate::wait;
+use crate::wait::{self, QueueArm};
 use error::{RecvError, RecvTimeoutError, TryRecvError};
-use state::{Half, Side};
+use state::Side;
+
+pub(crate) use state::{Half, State};
 
 pub mod error;
 #[expect(unsafe_code, reason = "the side that leaves second frees the channel")]
@@ -302,12 +305,20 @@ impl<T> Receiver<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         wait::charge();
-        if let Some(half) = &self.half
-            && !half.has_outcome()
-        {
-            return Err(TryRecvError::Empty);
+        match self.has_outcome() {
+            true => self.take_outcome().ok_or(TryRecvError::Closed),
+            false => Err(TryRecvError::Empty),
         }
-        self.take_outcome().ok_or(TryRecvError::Closed)
+    }
+
+    /// Returns true if a receive need not wait.
+    pub(crate) fn has_outcome(&self) -> bool {
+        self.half.as_ref().is_none_or(Half::has_outcome)
+    }
+
+    /// Makes an arm of a select, where a receive has to wait.
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, State<T>, Option<T>, 3, Half<T>> {
+        self.half.as_ref().expect("a receiver whose outcome was received does not wait").arm()
     }
 
     /// Refuses later sends. A value that was sent can still be received.

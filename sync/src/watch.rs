@@ -2,8 +2,7 @@
 //!
 //! Names and meaning are those of tokio, without `async`. Waiting allocates nothing.
 //!
-//! It has no case in a [`select!`](crate::select): [`race`](fn@fibra_runtime::race) a receive
-//! against other waits, as at [`oneshot`](crate::oneshot).
+//! A [`select!`](crate::select) waits for a change by `wait(receiver)`, as at [`oneshot`](crate::oneshot).
 //!
 //! ```
 //! # use fibra_runtime as fibra;
@@ -30,9 +29,11 @@ use fibra_runtime::time;
 
 use crate::budget;
 use crate::rwlock::{RwLock, RwLockReadGuard, admits_readers, try_read_in_poll};
-use crate::wait;
+use crate::wait::{self, ArmPolicy, QueueArm, Waiters};
 use error::{RecvError, RecvTimeoutError, SendError};
 use versions::Versions;
+
+pub(crate) use versions::Counts;
 
 pub mod error;
 mod versions;
@@ -604,6 +605,24 @@ impl<T> Receiver<T> {
     /// Returns true if both receivers belong to one channel.
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Returns true if a wait for a change would end at once.
+    pub(crate) fn has_outcome(&self) -> bool {
+        self.shared.versions.has_changed(self.seen)
+    }
+
+    /// Makes an arm of a select.
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, Counts, (), 3, Self> {
+        self.shared.versions.arm(self)
+    }
+}
+
+impl<T> ArmPolicy<Counts, (), 3> for Receiver<T> {
+    fn is_ready(&self, _: &Counts, (): &mut (), _waiters: &Waiters<'_, (), 3>) -> bool {
+        self.has_outcome()
     }
 }
 

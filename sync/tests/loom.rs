@@ -38,6 +38,7 @@ mod channel {
     mod state;
     mod timers;
     mod wait_arm;
+    mod weak;
 
     pub(crate) use arm::{Arm, Purpose};
     pub(crate) use permit::Permit;

@@ -51,7 +51,10 @@ impl Crate {
 
     fn imports_of(&self, mention: &Mention) -> Vec<Import> {
         let from = self.modules[mention.module].file;
-        let mut targets = self.resolve(mention.module, &mention.path, &mut Vec::new());
+        let mut targets = match mention.kind {
+            Kind::Value => self.look_up(mention.module, &mention.path[0], &mut Vec::new()),
+            _ => self.resolve(mention.module, &mention.path, &mut Vec::new()),
+        };
         if mention.kind == Kind::Glob {
             targets = targets.iter().flat_map(|target| self.contents(target)).collect();
         }

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
-use syn::{Attribute, Expr, Field, ImplItem, Item, ItemMod, ItemUse, Macro, Meta, Path, UseTree, Visibility};
+use syn::{
+    Attribute, Expr, ExprPath, Field, ImplItem, Item, ItemMod, ItemUse, Macro, Meta, Path, UseTree,
+    Visibility,
+};
 
 use crate::Files;
 
@@ -27,6 +30,8 @@ pub(crate) struct Module {
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Kind {
     Path,
+    /// A single name in an expression, which is no macro.
+    Value,
     Reexport,
     Glob,
 }
@@ -284,6 +289,13 @@ impl<'a> Visit<'a> for Reader<'_> {
     fn visit_macro(&mut self, call: &'a Macro) {
         self.visit_path(&call.path);
         self.read_tokens(call.tokens.clone());
+    }
+
+    fn visit_expr_path(&mut self, expr: &'a ExprPath) {
+        match expr.path.get_ident() {
+            Some(name) => self.mention(vec![name.to_string()], name.span().start().line, Kind::Value),
+            None => visit::visit_expr_path(self, expr),
+        }
     }
 
     fn visit_path(&mut self, path: &'a Path) {

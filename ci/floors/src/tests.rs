@@ -27,7 +27,8 @@ fn tree(path: &str, text: &str) -> Files {
         ),
         (
             "src/api.rs",
-            "use crate::task::{self, Task}; pub fn spawn() -> Task { task::start(); crate::wait::wait(); todo!() }",
+            "use crate::task::{self, Task}; pub fn spawn() -> Task { task::start(); crate::wait::wait(); todo!() } \
+             macro_rules! spare { () => {} }",
         ),
         ("src/task/mod.rs", "mod raw; mod state; pub(crate) use raw::start; pub use state::Task;"),
         (
@@ -42,7 +43,7 @@ fn tree(path: &str, text: &str) -> Files {
         ("src/queue.rs", "use crate::base::{log, sleep}; pub(crate) fn pop() { log!(sleep()) }"),
         (
             "src/base.rs",
-            "use std::thread; pub(crate) fn sleep() {} macro_rules! log { ($x:expr) => { $x } } pub(crate) use log;",
+            "use std::thread; pub(crate) fn sleep() {} fn variable(spare: u8) -> u8 { spare } macro_rules! log { ($x:expr) => { $x } } pub(crate) use log;",
         ),
     ];
     let mut files: Files = clean.map(|(path, text)| (path.into(), text.into())).into();

@@ -21,7 +21,9 @@
 
 use std::time::Instant;
 
-use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
+use crate::wait::{self, Admit, Outcome, QueueArm, Until, WaitDescription, WaitQueue};
+
+static BROADCAST: WaitDescription = WaitDescription::new("broadcast");
 
 /// How many messages a dropped receiver skips under one hold of the lock.
 const SKIPS: u64 = 64;
@@ -38,7 +40,7 @@ pub(super) struct Ring<V> {
 }
 
 /// What the lock protects.
-pub(super) struct State<V> {
+pub struct State<V> {
     /// A power of two of them.
     slots: Box<[Slot<V>]>,
     /// The position of the next message.
@@ -102,10 +104,14 @@ impl<V: Clone> Ring<V> {
         })
     }
 
+    /// Makes an arm of a select, for a receiver whose `policy` says when it is ready.
+    pub(super) fn arm<'a, P>(&'a self, policy: &'a P) -> QueueArm<'a, State<V>, (), 2, P> {
+        QueueArm::new(&self.queue, RECEIVERS, (), policy).described(&BROADCAST)
+    }
+
     /// Waits until there is a message for a receiver at `next`, or the channel closes. None if the deadline came first.
     pub(super) fn receive(&self, next: &mut u64, deadline: Option<Instant>) -> Option<Received<V>> {
-        let until =
-            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("broadcast") });
+        let until = Until::unwind(deadline).spinning().described(&BROADCAST);
         loop {
             let admitted = self.queue.wait(
                 RECEIVERS,
@@ -253,6 +259,11 @@ impl<V: Clone> State<V> {
             None if self.senders == 0 => Received::Closed,
             None => Received::Empty,
         }
+    }
+
+    /// Returns true if a receiver at `next` need not wait.
+    pub(super) fn has_outcome(&self, next: u64) -> bool {
+        next != self.tail || self.senders == 0
     }
 
     /// Counts the message at `position` as seen by one receiver. Returns it; the last receiver gets the message itself.

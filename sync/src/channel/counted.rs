@@ -3,6 +3,7 @@
 //! ```text
 //!           clone, by the owner of one           drop
 //!   1 ◀─────────────────────────────────▶ n ──────────────▶ … ──▶ 0: the last one ends its side, once
+//!           upgrade, by the owner of a weak one, but not from 0
 //! ```
 //!
 //! The end itself is a change under the channel's lock. Waiters and arrivals find it there.
@@ -41,6 +42,19 @@ impl Ends {
             // Leaked ends in a loop come here. A count that wraps would close a channel in use.
             std::process::abort();
         }
+    }
+
+    /// Counts another end, for the owner of a weak one. Returns false if all are gone, or as many as can be counted.
+    #[must_use]
+    pub(super) fn increase_if_any(&self) -> bool {
+        // Relaxed: nothing is published, and an end that is counted now is seen by the close as those before.
+        let increase = |count| (1..=usize::MAX / 2).contains(&count).then(|| count + 1);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, increase).is_ok()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        // Acquire: pairs with the Release in `decrease`. A caller that sees an end gone sees what its owner did before.
+        self.0.load(Ordering::Acquire)
     }
 
     /// Returns true if that was the last one.

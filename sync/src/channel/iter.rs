@@ -5,7 +5,9 @@
 use std::fmt;
 use std::iter::FusedIterator;
 
-use super::receiver::Receiver;
+use super::queue::Queue;
+use super::receiver::{Receiver, Source};
+use crate::wait;
 
 /// Iterates over messages and waits for each; made by [`Receiver::iter`].
 pub struct Iter<'a, T> {
@@ -15,6 +17,13 @@ pub struct Iter<'a, T> {
 /// Iterates over the messages in a channel; made by [`Receiver::try_iter`].
 pub struct TryIter<'a, T> {
     pub(super) receiver: &'a Receiver<T>,
+}
+
+/// Iterates over messages that were taken out of a channel; made by [`Receiver::drain`].
+///
+/// Those that are left are dropped with it.
+pub struct Drain<T> {
+    messages: Queue<T>,
 }
 
 /// Iterates over messages, owns the receiver, and waits for each message.
@@ -53,6 +62,28 @@ impl<T> Receiver<T> {
     /// Iterates over the messages in the channel, without waiting for more.
     pub fn try_iter(&self) -> TryIter<'_, T> {
         TryIter { receiver: self }
+    }
+
+    /// Takes all messages out of the channel at once, and iterates over them.
+    ///
+    /// Senders that wait get the room. A bounded channel allocates new memory for its messages.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::bounded(4);
+    /// (0..4).for_each(|n| sender.send(n).unwrap());
+    /// let drained = receiver.drain();
+    /// assert!(receiver.is_empty());
+    /// assert!(drained.eq(0..4));
+    /// ```
+    pub fn drain(&self) -> Drain<T> {
+        wait::charge();
+        let messages = match &self.source {
+            Source::Senders(channel) => channel.shared.take_all(),
+            Source::Clock(timer) => Queue::of(timer.try_recv(None).ok()),
+            Source::Never => Queue::of(None),
+        };
+        Drain { messages }
     }
 }
 
@@ -98,6 +129,21 @@ impl<T> Iterator for IntoIter<T> {
     }
 }
 
+impl<T> Iterator for Drain<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        self.messages.pop().map(|popped| popped.message)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.messages.len(), Some(self.messages.len()))
+    }
+}
+
+impl<T> ExactSizeIterator for Drain<T> {}
+impl<T> FusedIterator for Drain<T> {}
+
 // A channel that is empty and disconnected stays so.
 impl<T> FusedIterator for Iter<'_, T> {}
 impl<T> FusedIterator for IntoIter<T> {}
@@ -111,6 +157,12 @@ impl<T> fmt::Debug for Iter<'_, T> {
 impl<T> fmt::Debug for TryIter<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad("TryIter { .. }")
+    }
+}
+
+impl<T> fmt::Debug for Drain<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad("Drain { .. }")
     }
 }
 

@@ -17,6 +17,7 @@
 /// | `recv(receiver) -> result => body` | a receive; `result` is a pattern for a `Result<T, RecvError>` |
 /// | `send(sender, message) -> result => body` | a send; `result` is a pattern for a `Result<(), SendError<T>>` |
 /// | `wait(event) => body` | a wait for an event or a count, or anything else that is [`Selectable`](crate::channel::Selectable) |
+/// | `wait(receiver) => body` | a wait for a message of a [`oneshot`](crate::oneshot) or [`broadcast`](crate::broadcast), or a change of a [`watch`](crate::watch); then `recv` or `changed` returns at once |
 /// | `wait(semaphore) -> permit => body` | a wait for a permit; `permit` is a pattern for a [`SemaphorePermit`](crate::SemaphorePermit); of a closed semaphore the select panics |
 /// | `join(handle) => body` | a wait for the end of a task; then `handle.join()` returns at once |
 /// | `join(handle) -> result => body` | a join; `handle` is a variable, `result` a pattern for a `Result<T, JoinError>` |
@@ -39,10 +40,9 @@
 /// What was offered to an unchosen case goes to the next waiter: nothing is lost. The send case of
 /// a select never meets a receive case of that select.
 ///
-/// A [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast), a [`watch`](crate::watch) and
-/// a socket have no case. To wait for one of them, [`race`](fn@fibra_runtime::race) its receive
-/// against a select, and store what was received in a variable of the caller: it stays there even
-/// when the select wins.
+/// A socket has no case. To wait for one, [`race`](fn@fibra_runtime::race) its receive against a
+/// select, and store what was received in a variable of the caller: it stays there even when the
+/// select wins.
 ///
 /// # Deadlines
 /// A `recv` case that the send case of another select has chosen waits for its message, also past a
@@ -171,7 +171,7 @@ macro_rules! __select {
     (@list $order:tt $done:tt $($wrong:tt)*) => {
         ::core::compile_error!(::core::concat!(
             "expected cases `recv(receiver) -> result => body`, `send(sender, message) -> result => body`, \
-             `wait(event) => body`, `wait(semaphore) -> permit => body`, `join(handle) => body`, \
+             `wait(event) => body`, `wait(semaphore) -> permit => body`, `wait(receiver) => body`, `join(handle) => body`, \
              `join(handle) -> result => body`, `default => body` or `default(timeout) => body`, separated by commas, found `",
             ::core::stringify!($($wrong)*),
             "`",

@@ -34,6 +34,7 @@ mod places;
 mod queue;
 mod receive_arm;
 mod receiver;
+mod receiver_sources;
 mod reserve;
 mod select;
 pub(crate) mod selectable;
@@ -45,6 +46,7 @@ mod state;
 mod timers;
 mod token_source;
 mod wait_arm;
+mod weak;
 
 use std::time::{Duration, Instant};
 
@@ -60,12 +62,15 @@ pub use error::{
     ReadyTimeoutError, RecvError, RecvTimeoutError, SelectTimeoutError, SendError, SendTimeoutError,
     TryReadyError, TryRecvError, TrySelectError, TrySendError,
 };
-pub use iter::{IntoIter, Iter, TryIter};
+pub use iter::{Drain, IntoIter, Iter, TryIter};
 pub use permit::Permit;
 pub use receiver::Receiver;
 pub use select::{Select, SelectedOperation};
 pub use selectable::Selectable;
 pub use sender::Sender;
+pub use weak::{WeakReceiver, WeakSender};
+
+pub use crate::{select, select_biased};
 
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]

@@ -81,6 +81,13 @@ impl<T> Queue<T> {
         Queue::with(ptr::null_mut(), SPAN, SPAN, Shape::Chain)
     }
 
+    /// A queue of one message, or none.
+    pub(crate) fn of(message: Option<T>) -> Self {
+        let mut queue = Queue::ring(usize::from(message.is_some()));
+        message.into_iter().for_each(|message| _ = queue.push(message));
+        queue
+    }
+
     const fn with(slots: *mut MaybeUninit<T>, index: usize, span: usize, shape: Shape) -> Self {
         Queue {
             head: slots,

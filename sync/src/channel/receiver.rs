@@ -263,6 +263,34 @@ impl<T> Receiver<T> {
         }
     }
 
+    /// Counts the senders, weak ones excluded. None for a receiver of the clock or of [`never`](super::never).
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::unbounded::<i32>();
+    /// let others = (sender.clone(), receiver.clone());
+    /// assert_eq!((receiver.sender_count(), receiver.receiver_count()), (2, 2));
+    /// assert_eq!((sender.sender_count(), sender.receiver_count()), (2, 2));
+    /// drop((others, sender));
+    /// assert_eq!((receiver.sender_count(), receiver.receiver_count()), (0, 1));
+    /// ```
+    pub fn sender_count(&self) -> usize {
+        wait::charge();
+        match &self.source {
+            Source::Senders(channel) => channel.senders.count(),
+            Source::Clock(_) | Source::Never => 0,
+        }
+    }
+
+    /// Counts the receivers, weak ones excluded. One for a receiver of the clock or of [`never`](super::never).
+    pub fn receiver_count(&self) -> usize {
+        wait::charge();
+        match &self.source {
+            Source::Senders(channel) => channel.receivers.count(),
+            Source::Clock(_) | Source::Never => 1,
+        }
+    }
+
     /// Returns true if both receivers belong to one channel.
     pub fn same_channel(&self, other: &Receiver<T>) -> bool {
         match (&self.source, &other.source) {
@@ -276,15 +304,21 @@ impl<T> Receiver<T> {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        let source = match &self.source {
-            Source::Senders(channel) => {
-                channel.receivers.increase();
-                Source::Senders(Arc::clone(channel))
-            }
+        if let Source::Senders(channel) = &self.source {
+            channel.receivers.increase();
+        }
+        Receiver { source: self.source.clone() }
+    }
+}
+
+/// Shares the source, without counting a receiver.
+impl<T> Clone for Source<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Source::Senders(channel) => Source::Senders(Arc::clone(channel)),
             Source::Clock(timer) => Source::Clock(Arc::clone(timer)),
             Source::Never => Source::Never,
-        };
-        Receiver { source }
+        }
     }
 }
 

@@ -101,7 +101,7 @@ impl<'a> Select<'a> {
         self.add(Erased::new(RecvArm::new(receiver)))
     }
 
-    /// Adds a wait for an event, a semaphore or a token, and returns its index.
+    /// Adds a wait for an event, a semaphore, a token or a receiver, and returns its index.
     ///
     /// Indices begin with 0, and are not used again. Such an operation is selected only: [`ready`](Select::ready) and its
     /// variants panic if the list has one.

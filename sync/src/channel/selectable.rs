@@ -1,10 +1,10 @@
-//! What a select can wait for beside channels: the interface of events, counts, permits and tokens.
+//! What a select can wait for beside channels: the interface of events, counts, permits, tokens and other receivers.
 
 #![forbid(unsafe_code)]
 
 use crate::wait::Arm;
 
-/// An event, count, semaphore or token that a select can wait for.
+/// An event, count, semaphore, token or receiver that a select can wait for.
 ///
 /// [`select!`](crate::select) and [`Select::wait`](super::Select::wait) take it.
 ///
@@ -16,9 +16,17 @@ use crate::wait::Arm;
 /// | [`CountdownEvent`](crate::CountdownEvent), [`WaitGroup`](crate::WaitGroup) | when the count is zero, or was while the select waited | |
 /// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer, or once it is closed | has the permit, or an error |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
+/// | [`oneshot::Receiver`](crate::oneshot::Receiver) | when its value has come, or none will come | leaves it to `recv` |
+/// | [`broadcast::Receiver`](crate::broadcast::Receiver) | when there is a message, or none will come | leaves it to `recv` |
+/// | [`watch::Receiver`](crate::watch::Receiver) | when there is an unseen value, or none will come | leaves it to `changed` |
 ///
-/// Other crates cannot implement it. Receives of a [`oneshot`](crate::oneshot), a [`broadcast`](crate::broadcast) and a
-/// [`watch`](crate::watch) are raced against a select, as [`select!`](crate::select) tells.
+/// Other crates cannot implement it.
+#[diagnostic::on_unimplemented(
+    message = "a select cannot wait for `{Self}`",
+    label = "is no event, count, semaphore, token, or receiver of a oneshot, broadcast or watch channel",
+    note = "the cases for channels and tasks are `recv(receiver) -> result => body`, \
+            `send(sender, message) -> result => body` and `join(handle) => body`; for anything else, `race` it against the select"
+)]
 pub trait Selectable: sealed::Sealed {
     /// The permit of a semaphore or the error of a closed one, nothing of an event.
     type Outcome<'a>

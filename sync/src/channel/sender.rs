@@ -98,6 +98,26 @@ impl<T> Sender<T> {
         self.channel().try_send(message)
     }
 
+    /// Sends a message without waiting, in place of the oldest one if the channel is full.
+    ///
+    /// Returns the message that it has replaced. It overtakes senders that wait for room.
+    ///
+    /// # Errors
+    /// Gives the message back if all receivers are gone, or if there is none to replace: at a rendezvous where no receiver waits,
+    /// and in a channel whose places are all [reserved](Sender::reserve).
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::bounded(2);
+    /// assert_eq!([sender.force_send(1), sender.force_send(2)], [Ok(None), Ok(None)]);
+    /// assert_eq!(sender.force_send(3), Ok(Some(1)));
+    /// assert!(receiver.try_iter().eq([2, 3]));
+    /// ```
+    pub fn force_send(&self, message: T) -> Result<Option<T>, TrySendError<T>> {
+        wait::charge();
+        self.channel().force_send(message)
+    }
+
     /// Sends a message, waiting no longer than `timeout`.
     ///
     /// # Errors
@@ -194,6 +214,27 @@ impl<T> Sender<T> {
     /// Returns how many messages the channel holds at most. None if it is unbounded.
     pub fn capacity(&self) -> Option<usize> {
         self.channel().capacity
+    }
+
+    /// Counts the senders, weak ones excluded.
+    ///
+    /// # Examples
+    /// ```
+    /// let (sender, receiver) = fibra_sync::channel::unbounded::<i32>();
+    /// let other = sender.clone();
+    /// assert_eq!((sender.sender_count(), sender.receiver_count()), (2, 1));
+    /// drop((other, receiver));
+    /// assert_eq!((sender.sender_count(), sender.receiver_count()), (1, 0));
+    /// ```
+    pub fn sender_count(&self) -> usize {
+        wait::charge();
+        self.channel.senders.count()
+    }
+
+    /// Counts the receivers, weak ones excluded.
+    pub fn receiver_count(&self) -> usize {
+        wait::charge();
+        self.channel.receivers.count()
     }
 
     /// Returns true if both senders belong to one channel.

@@ -26,7 +26,7 @@ use super::arm::Purpose;
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
 use super::outcome::{Missing, Refused, Reserve, Sent};
 use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
-use super::queue::{Block, Popped};
+use super::queue::{Block, Popped, Queue};
 use super::state::State;
 use super::timers::is_late;
 use crate::primitive::{AtomicBool, Ordering};
@@ -154,6 +154,13 @@ impl<T> Shared<T> {
             Err(Refused::Disconnected(message)) => Err(TrySendError::Disconnected(message)),
             Err(Refused::Cramped(message)) => self.enlarge_and_send(message),
         }
+    }
+
+    /// Sends without waiting, in place of the oldest message if there is no room. Returns that message.
+    pub(super) fn force_send(&self, message: T) -> Result<Option<T>, TrySendError<T>> {
+        let mut replaced = None;
+        let put = self.queue.with(|state, waiting| state.force(message, waiting, &mut replaced));
+        self.settle_put(put).map(|()| replaced)
     }
 
     #[cold]
@@ -471,6 +478,12 @@ impl<T> Shared<T> {
     #[cold]
     pub(super) fn tell_watchers(&self) {
         tell_watchers_of(&self.queue);
+    }
+
+    /// Takes all messages out of the channel.
+    pub(super) fn take_all(&self) -> Queue<T> {
+        let fresh = State::queue(self.capacity);
+        self.queue.with(|state, waiting| state.take_all(fresh, waiting))
     }
 
     /// Closes the channel after the last sender. Receivers take what is left.

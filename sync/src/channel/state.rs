@@ -53,8 +53,13 @@ impl<T> State<T> {
             room: capacity.map_or(usize::MAX, |capacity| capacity.max(1)),
             has_slots: capacity != Some(0),
             disconnected: false,
-            queue: capacity.map_or(Queue::chain(), |capacity| Queue::ring(capacity.max(1))),
+            queue: Self::queue(capacity),
         }
+    }
+
+    /// Makes the empty queue of a channel.
+    pub(crate) fn queue(capacity: Option<usize>) -> Queue<T> {
+        capacity.map_or(Queue::chain(), |capacity| Queue::ring(capacity.max(1)))
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -85,6 +90,31 @@ impl<T> State<T> {
             true => self.push_and_tell(message, waiting),
             false => Err(Refused::Full(message)),
         }
+    }
+
+    /// Puts `message`, where there is no room in place of the oldest message of the queue.
+    pub(crate) fn force(
+        &mut self,
+        message: T,
+        waiting: &mut Waiting<'_, T>,
+        replaced: &mut Option<T>,
+    ) -> Result<Sent, Refused<T>> {
+        match self.put(message, waiting) {
+            // A queue that can be full frees no blocks.
+            Err(Refused::Full(message)) if !self.queue.is_empty() => {
+                *replaced = self.pop().map(|popped| popped.message);
+                self.push(message)
+            }
+            put => put,
+        }
+    }
+
+    /// Takes all messages out of the queue, and leaves the `fresh` one.
+    pub(crate) fn take_all(&mut self, fresh: Queue<T>, waiting: &mut Waiting<'_, T>) -> Queue<T> {
+        let taken = std::mem::replace(&mut self.queue, fresh);
+        self.room += taken.len();
+        self.pass_room_on(waiting);
+        taken
     }
 
     /// Queues a message where there is room.
@@ -131,13 +161,11 @@ impl<T> State<T> {
         waiting.serve_first(SENDERS, Place::has_message, Place::take).flatten().ok_or(missing)
     }
 
-    /// Gives freed room to the longest waiting sender, and notifies of what is left.
+    /// Gives freed room to the longest waiting senders, and notifies of what is left.
     ///
     /// After the end of a side no sender gets it: senders are told of the end.
     pub(crate) fn pass_room_on(&mut self, waiting: &mut Waiting<'_, T>) {
-        if !self.disconnected && self.has_room(waiting) {
-            self.admit(waiting);
-        }
+        while !self.disconnected && self.has_room(waiting) && self.admit(waiting) {}
         if self.has_room(waiting) {
             waiting.serve_all(WATCHERS);
         }
@@ -146,7 +174,8 @@ impl<T> State<T> {
         }
     }
 
-    fn admit(&mut self, waiting: &mut Waiting<'_, T>) {
+    /// Gives room to the longest waiting sender. Returns false if none waits.
+    fn admit(&mut self, waiting: &mut Waiting<'_, T>) -> bool {
         let admitted = waiting.serve_front(SENDERS, |place| {
             let message = place.take();
             if message.is_none() {
@@ -155,10 +184,12 @@ impl<T> State<T> {
             message
         });
         self.room -= usize::from(admitted.is_some());
+        let is_admitted = admitted.is_some();
         if let Some(Some(message)) = admitted {
             let kept = self.queue.push(message);
             debug_assert!(kept.is_ok(), "senders wait for rings only, whose room is counted");
         }
+        is_admitted
     }
 
     /// Selects a send arm, if it need not wait.

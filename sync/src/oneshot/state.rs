@@ -13,7 +13,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::primitive::{AtomicUsize, Ordering};
-use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue, Waiters};
+use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
+
+static ONESHOT: WaitDescription = WaitDescription::new("oneshot");
+
+/// The lane of selects that wait for the sender to end. They leave the value where it is.
+const SELECTS: usize = 2;
 
 /// Names a side of the channel. Its number is the lane in which it waits for its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,16 +28,17 @@ pub(crate) enum Side {
 }
 
 /// The hold of one side on a channel. Leaving gives it up.
-pub(crate) struct Half<T>(NonNull<Channel<T>>);
+pub struct Half<T>(NonNull<Channel<T>>);
 
 /// Holds the value and the two sides. A waiting receiver is handed the value itself.
 struct Channel<T> {
     /// The sides that have ended, and ONE_LEFT. Changes under the lock, and is read without it.
     word: AtomicUsize,
-    queue: WaitQueue<State<T>, Option<T>, 2>,
+    queue: WaitQueue<State<T>, Option<T>, 3>,
 }
 
-struct State<T> {
+/// The value, and wakers beside the waiters.
+pub struct State<T> {
     value: Option<T>,
     /// The waker of each side, to be called when its peer ends.
     wakers: [Option<Waker>; 2],
@@ -172,6 +178,11 @@ impl<T> Half<T> {
         self.channel().is_over()
     }
 
+    /// Makes an arm of a select for the end of the sender.
+    pub(crate) fn arm(&self) -> QueueArm<'_, State<T>, Option<T>, 3, Self> {
+        QueueArm::new(&self.channel().queue, SELECTS, None, self).described(&ONESHOT)
+    }
+
     /// Returns true if a value was sent and not taken.
     pub(crate) fn has_value(&self) -> bool {
         self.channel().queue.with(|state, _| state.value.is_some())
@@ -191,6 +202,12 @@ impl<T> Half<T> {
         });
         drop(former);
         poll
+    }
+}
+
+impl<T> ArmPolicy<State<T>, Option<T>, 3> for Half<T> {
+    fn is_ready(&self, _: &State<T>, _: &mut Option<T>, _: &Waiters<'_, Option<T>, 3>) -> bool {
+        self.has_outcome()
     }
 }
 
@@ -236,13 +253,16 @@ impl<T> Channel<T> {
 
     /// Ends a side and serves its peer, under the lock.
     #[inline]
-    fn end(&self, side: Side, state: &mut State<T>, waiters: &mut Waiters<'_, Option<T>, 2>) -> Wakers {
+    fn end(&self, side: Side, state: &mut State<T>, waiters: &mut Waiters<'_, Option<T>, 3>) -> Wakers {
         let unused = state.wakers[side as usize].take();
         if !self.note(side.bit()) {
             return Wakers { peer: None, unused };
         }
         let peer = side.other() as usize;
         waiters.serve_front(peer, |given| *given = state.value.take());
+        if side == Side::Sender {
+            waiters.serve_all(SELECTS);
+        }
         Wakers { peer: state.wakers[peer].take(), unused }
     }
 
@@ -253,7 +273,7 @@ impl<T> Channel<T> {
         self.queue.wait(
             me as usize,
             None,
-            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("oneshot") }),
+            Until::unwind(deadline).spinning().described(&ONESHOT),
             |state, _, _| {
                 unused = state.wakers[me as usize].take();
                 if self.is_over() { Admit::Done(()) } else { Admit::Back }

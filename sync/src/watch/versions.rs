@@ -20,7 +20,9 @@ use std::time::Instant;
 
 use super::error::{RecvError, RecvTimeoutError};
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{self, Admit, Outcome, Until, WaitDescription, WaitQueue};
+use crate::wait::{self, Admit, Outcome, QueueArm, Until, WaitDescription, WaitQueue};
+
+static CHANGE: WaitDescription = WaitDescription::new("watch change");
 
 const CLOSED: u64 = 1;
 const ONE_VERSION: u64 = 2;
@@ -41,7 +43,7 @@ pub(crate) struct Versions {
 }
 
 /// How many ends a channel has.
-pub(crate) struct Counts {
+pub struct Counts {
     pub(crate) senders: usize,
     pub(crate) receivers: usize,
 }
@@ -115,8 +117,7 @@ impl Versions {
         deadline: Option<Instant>,
     ) -> Result<(), RecvTimeoutError> {
         wait::checkpoint();
-        let until =
-            Until::unwind(deadline).spinning().described(const { &WaitDescription::new("watch change") });
+        let until = Until::unwind(deadline).spinning().described(&CHANGE);
         loop {
             if let Some(outcome) = self.see_change(seen) {
                 return outcome.map_err(|RecvError| RecvTimeoutError::Closed);
@@ -161,7 +162,17 @@ impl Versions {
     }
 
     fn admit_change(&self, seen: u64) -> Admit<()> {
-        admit_if(self.look() != Snapshot { version: seen, closed: false })
+        admit_if(self.has_changed(seen))
+    }
+
+    /// Returns true if the version differs from `seen`, or no further one comes.
+    pub(crate) fn has_changed(&self, seen: u64) -> bool {
+        self.look() != Snapshot { version: seen, closed: false }
+    }
+
+    /// Makes an arm of a select, for a receiver whose `policy` says when it is ready.
+    pub(crate) fn arm<'a, P>(&'a self, policy: &'a P) -> QueueArm<'a, Counts, (), 3, P> {
+        QueueArm::new(&self.queue, CHANGES, (), policy).described(&CHANGE)
     }
 
     /// Waits until there is no receiver. Returns false at the deadline.

@@ -310,3 +310,40 @@ fn sides_that_meet_lose_nothing() {
         sends.join().unwrap();
     });
 }
+
+/// Finds: an upgrade that counts a sender after the last one has ended the channel, and whose message is refused or lost.
+#[test]
+fn an_upgrade_beside_the_end_of_the_senders_sends_or_fails() {
+    check_bounded(3, || {
+        let (sender, receiver) = channel(Some(1));
+        let weak = sender.downgrade();
+        let upgrades = thread::spawn(move || weak.upgrade().map(|sender| sender.send(7).unwrap()).is_some());
+        drop(sender);
+        let received = receiver.recv();
+        assert_eq!(upgrades.join().unwrap(), received == Ok(7));
+        assert!(receiver.recv().is_err());
+    });
+}
+
+/// Finds: room that a dropped reservation does not pass on; a place that is given to two; a message that is lost between the
+/// grant and the send.
+#[test]
+fn a_reservation_that_is_dropped_beside_the_receive_passes_its_place_on() {
+    check_bounded(2, || {
+        let (sender, receiver) = channel(Some(1));
+        sender.send(1).unwrap();
+        let sends = {
+            let sender = sender.clone();
+            thread::spawn(move || {
+                let mut doomed = Box::pin(sender.reserve_async());
+                _ = doomed.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                drop(doomed);
+                sender.reserve().unwrap().send(2).unwrap();
+            })
+        };
+        assert_eq!(receiver.recv(), Ok(1));
+        assert_eq!(receiver.recv(), Ok(2));
+        sends.join().unwrap();
+        assert!(sender.try_send(3).is_ok());
+    });
+}

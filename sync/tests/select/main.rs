@@ -16,3 +16,4 @@ mod macros;
 mod messages;
 mod races;
 mod ready;
+mod receivers;

@@ -115,6 +115,12 @@ looks! {
     channel_is_full: full(), |ends| later(|| ends.1.recv()), !ends.1.is_full();
     channel_sender_len: full(), |ends| later(|| ends.1.recv()), ends.0.len().eq(&0);
     channel_sender_is_empty: full(), |ends| later(|| ends.1.recv()), ends.0.is_empty();
+    channel_drain: bounded(1), |ends| later(|| ends.0.send(1)), ends.1.drain().next().is_some();
+    channel_receiver_count: ends_of(bounded::<i32>(1)), |ends| later(|| drop(ends.1.lock().take())),
+        at(&ends.0, |sender| sender.receiver_count() == 0);
+    channel_sender_count: ends_of(bounded::<i32>(1)), |ends| later(|| drop(ends.0.lock().take())),
+        at(&ends.1, |receiver| receiver.sender_count() == 0);
+    channel_try_reserve: full(), |ends| later(|| ends.1.recv()), ends.0.try_reserve().is_ok();
     channel_sender_is_full: full(), |ends| later(|| ends.1.recv()), !ends.0.is_full();
     select_default: bounded(1), |ends| later(|| ends.0.send(1)), {
         select! { recv(ends.1) -> _ => true, default => false }
