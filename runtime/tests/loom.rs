@@ -86,7 +86,7 @@ mod sleep {
     pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, any, polled};
 }
 mod scheduler {
-    pub(crate) use crate::{idle, task_counts};
+    pub(crate) use crate::{idle, task_counts, wait as budget};
 }
 mod tasks {
     pub(crate) use crate::context;

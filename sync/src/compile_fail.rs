@@ -321,13 +321,13 @@
 //!
 //! # What a select cannot wait for
 //!
-//! The error names the type, and the cases that there are:
 //! ```compile_fail,E0599
 //! let lock = fibra_sync::Mutex::new(0);
 //! fibra_sync::select! {
 //!     wait(lock) => {}
 //! }
 //! ```
+//! Here the error also names the cases that there are:
 //! ```compile_fail,E0277
 //! let lock = fibra_sync::Mutex::new(0);
 //! fibra_sync::channel::Select::new().wait(&lock);
