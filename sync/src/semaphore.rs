@@ -143,7 +143,7 @@ impl Semaphore {
     pub fn close(&self) {
         self.queue.with(|(), waiters| {
             self.claim();
-            // Release: pairs with the Acquire in `is_closed`. WAITERS is set, so no other party changes the word.
+            // Release: pairs with the Acquire in `was_closed`. WAITERS is set, so no other party changes the word.
             self.word.fetch_or(CLOSED, Ordering::Release);
             while waiters.serve_front(0, |wanted| *wanted = 0).is_some() {}
         });
@@ -151,6 +151,11 @@ impl Semaphore {
 
     /// Returns true once the semaphore is closed.
     pub fn is_closed(&self) -> bool {
+        wait::charge();
+        self.was_closed()
+    }
+
+    fn was_closed(&self) -> bool {
         // Acquire: pairs with the Release in `close`: what was done before it is seen.
         self.word.load(Ordering::Acquire) & CLOSED != 0
     }
@@ -464,7 +469,7 @@ impl Semaphore {
     /// Says why a request fails that would have to wait. One for no permit need not wait.
     #[cold]
     fn refuse(&self, count: usize) -> Result<(), TryAcquireError> {
-        match self.is_closed() {
+        match self.was_closed() {
             true => Err(TryAcquireError::Closed),
             false if count == 0 => Ok(()),
             false => Err(TryAcquireError::NoPermits),
@@ -519,7 +524,7 @@ impl Semaphore {
 
     /// Leaves `free` permits in the claimed word, and clears WAITERS if no request waits and none is to fail.
     fn settle(&self, free: usize, waiters: &Waiters<'_, usize, 1>) {
-        let flags = match self.is_closed() {
+        let flags = match self.was_closed() {
             true => WAITERS | CLOSED,
             false if waiters.is_empty(0) => 0,
             false => WAITERS,
@@ -542,7 +547,7 @@ impl Semaphore {
     /// Takes the permits that are `wanted`, or leaves the word claimed for a request that is queued next.
     fn arrive(&self, wanted: usize, waiters: &Waiters<'_, usize, 1>) -> Admit<Result<(), TryAcquireError>> {
         match self.claim().checked_sub(wanted) {
-            _ if self.is_closed() => Admit::Done(Err(TryAcquireError::Closed)),
+            _ if self.was_closed() => Admit::Done(Err(TryAcquireError::Closed)),
             Some(rest) if waiters.is_empty(0) => {
                 self.settle(rest, waiters);
                 Admit::Done(Ok(()))
@@ -566,7 +571,7 @@ impl Semaphore {
 impl ArmPolicy<(), usize, 1> for Semaphore {
     fn is_ready(&self, (): &(), wanted: &mut usize, waiters: &Waiters<'_, usize, 1>) -> bool {
         let free = self.claim();
-        let is_ready = self.is_closed() || (*wanted <= free && waiters.is_empty(0));
+        let is_ready = self.was_closed() || (*wanted <= free && waiters.is_empty(0));
         if is_ready {
             self.settle(free, waiters);
         }

@@ -68,6 +68,7 @@ mod typed {
     pub(crate) mod barrier;
     pub(crate) mod countdown_event;
     pub(crate) mod manual_reset_event;
+    pub(crate) mod notify;
     pub(crate) mod once;
     pub(crate) mod semaphore;
     pub(crate) mod wait_group;
@@ -106,7 +107,7 @@ mod watch {
 
 use floors::{base, sleep, waiter};
 
-use typed::{auto_reset_event, countdown_event, manual_reset_event, semaphore, wait_group};
+use typed::{auto_reset_event, countdown_event, manual_reset_event, notify, semaphore, wait_group};
 
 #[path = "loom/barrier_models.rs"]
 mod barrier_models;

@@ -8,8 +8,8 @@ use crate::common::{guarded, runtime};
 use fibra_runtime::{spawn_local, task};
 use fibra_sync::channel::{bounded, unbounded};
 use fibra_sync::{
-    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, OnceCell, Semaphore, WaitGroup, broadcast,
-    oneshot, watch,
+    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, Notify, OnceCell, Semaphore, WaitGroup,
+    broadcast, oneshot, watch,
 };
 
 /// More than a task may do in one turn.
@@ -66,6 +66,15 @@ fn permits_of_a_semaphore_that_has_them() {
 fn an_event_that_is_set() {
     let event = ManualResetEvent::new(true);
     lets_others_run(async || event.wait_async().await);
+}
+
+#[test]
+fn a_notification_that_is_given_for_each() {
+    let notify = Notify::new();
+    lets_others_run(async || {
+        notify.notify_one();
+        notify.notified_async().await;
+    });
 }
 
 #[test]

@@ -91,6 +91,7 @@ looks! {
     semaphore_try_acquire_owned: Semaphore::new(1), |all| hold(all.acquire()),
         Arc::clone(all).try_acquire_owned().is_ok();
     semaphore_available_permits: Semaphore::new(1), |all| hold(all.acquire()), all.available_permits() > 0;
+    semaphore_is_closed: Semaphore::new(1), |all| later(|| all.close()), all.is_closed();
     wait_group_count: WaitGroup::new(), |group| hold(group.worker()), group.count() == 0;
     auto_reset_event_try_wait: AutoResetEvent::new(false), |event| later(|| event.set()), event.try_wait();
     auto_reset_event_is_set: AutoResetEvent::new(false), |event| later(|| event.set()), event.is_set();
