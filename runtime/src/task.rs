@@ -78,7 +78,7 @@
 //! | an operation with a limit of its own ([`park_timeout`], `recv_timeout`, [`JoinHandle::join_timeout`]) | ends as if that had passed |
 //! | an operation without one ([`park`](park()), [`sleep`](crate::sleep()), `recv`, [`JoinHandle::join`], [`unblock`](crate::unblock)) | goes on until it has what it waits for |
 //! | [`timeout`], [`CancelToken::scope`] | return the value of their closure, however late it comes |
-//! | a [`scope`](scope()), [`join`](crate::join), [`race`](fn@crate::race) | tell their children, and wait for them |
+//! | a [`scope`](scope()), [`join`](fn@crate::join), [`race`](fn@crate::race) | tell their children, and wait for them |
 //! | a task that has not started | is dropped un-run; but all that take part in a race run |
 //!
 //! So let a loop poll [`is_cancelled`] in each round, and give long operations a limit. A task that

@@ -16,7 +16,7 @@ use crate::tasks::locals::{CloneValue, Found, Key, Locals};
 /// Declares statics of type [`TaskLocal`], of which each task has a value of its own.
 ///
 /// The initializer runs in each task at its first use, and may suspend. A key marked `#[inherit]`
-/// is passed on when a task that has a value spawns a task, or forks work as [`join`](crate::join)
+/// is passed on when a task that has a value spawns a task, or forks work as [`join`](fn@crate::join)
 /// does. The new task starts with a clone of the value, whose type must be [`Clone`] and [`Send`].
 ///
 /// # Examples
