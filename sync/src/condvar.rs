@@ -30,8 +30,9 @@ pub use lock_api::WaitTimeoutResult;
 /// about a nanosecond, and counts as a look: a loop over it lets other tasks run.
 ///
 /// # Fairness
-/// Waiters are notified in the order of arrival. A notified waiter goes to the end of the mutex's wait queue without being
-/// woken, and is served from there: `notify_all` does not wake a herd for a mutex that one of them can have.
+/// Waiters are notified in the order of arrival. The first one competes for the mutex at once, unless the mutex is locked and
+/// another woken waiter is on its way. All others go to the end of the mutex's wait queue without being woken, and are served
+/// from there: `notify_all` does not wake a herd for a mutex that one of them can have.
 ///
 /// # Cancellation
 /// The waits are cancellation points. The mutex is locked again before the task unwinds. A task that was notified and

@@ -7,8 +7,8 @@
 //!                            └── deadline or cancel ────────────────────────────────────────┘ as a new arrival
 //! ```
 //!
-//! A notification moves the longest waiter to the end of the mutex's queue, as if it had come to lock. It wakes no waiter
-//! while the mutex is owned. If the mutex is free and no woken waiter is on its way, it wakes the first one.
+//! A notification wakes the longest waiter, which then competes for the mutex. While the mutex is owned and a woken waiter is
+//! on its way, it wakes none. It moves the others that it notifies to the end of the mutex's queue, as if they had come to lock.
 //!
 //! A notified waiter stays in the mutex's queue until it is served, also when its deadline passes or it is cancelled: it must
 //! lock the mutex anyway. So no notification is lost: it finds a waiter under the lock of the set, or the waiter has left.

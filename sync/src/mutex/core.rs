@@ -241,15 +241,18 @@ impl Core {
 
     /// Moves up to `limit` of the longest waiters of a condition into the queue. Returns how many they were.
     ///
-    /// If the mutex is free, and no woken waiter is on its way, the first of them is woken instead. All of them wait for this
-    /// mutex.
+    /// Unless the mutex is owned and a woken waiter is on its way, the first of them is woken instead: it competes at once,
+    /// since what it waits for has just come about. All of them wait for this mutex.
+    ///
+    /// Behind the waiters of the mutex it might find that they have changed the value again. Where two kinds of waiters share a
+    /// condition, as producers and consumers of one slot do, the queue would sort itself by kind, and a notification of all
+    /// would wake the whole other kind in vain.
     pub(crate) fn requeue(&self, from: &mut Waiters<'_, Waiter, 1>, limit: usize) -> usize {
         if from.is_empty(0) || limit == 0 {
             return 0;
         }
         self.queue.with(|(), waiters| {
-            // The wake waits for the lock of the condition too, so it comes from there. A mutex that needs it has no other
-            // waiter.
+            // The wake waits for the lock of the condition too, so it comes from there.
             let mut count = match self.word.add_waiters() {
                 Moved::Wait => 0,
                 Moved::WakeFirst => from.serve_front(0, |_| ()).map_or(0, |()| 1),

@@ -110,9 +110,9 @@ pub(crate) enum Queue {
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Moved {
-    /// An owner or a woken waiter takes care of them.
+    /// An owner and a woken waiter take care of them.
     Wait,
-    /// The mutex is free: the first one is to be woken, for which WOKEN is set.
+    /// The first one is to be woken, for which WOKEN is set.
     WakeFirst,
 }
 
@@ -279,13 +279,15 @@ impl Word {
         self.0.store(self.look().with_owner(to.as_ptr()).of_queue(queue).0, FREE);
     }
 
-    /// Notes waiters that a notification has put into the queue, under its lock.
+    /// Notes waiters that a notification puts into the queue, under its lock.
     ///
-    /// If the mutex is free and no woken waiter is on its way, the caller wakes the first one.
+    /// The caller wakes the first one, unless the mutex is owned and a woken waiter is on its way.
     pub(crate) fn add_waiters(&self) -> Moved {
-        let is_idle = |seen: Snapshot| seen.owner().is_none() && !seen.has_woken();
-        let before = self.change(|seen| seen.with(if is_idle(seen) { FLAGS } else { WAITERS }));
-        if is_idle(before) { Moved::WakeFirst } else { Moved::Wait }
+        let before = self.change(|seen| seen.with(FLAGS));
+        match before.owner().is_some() && before.has_woken() {
+            true => Moved::Wait,
+            false => Moved::WakeFirst,
+        }
     }
 
     /// Notes that the queue has become empty without an unlock, under its lock.

@@ -581,3 +581,41 @@ fn waits_of_both_kinds_in_a_row_end() {
         sides.into_iter().for_each(|side| side.join());
     });
 }
+
+#[test]
+fn a_notified_waiter_competes_at_once_and_not_behind_all_that_wait_to_lock() {
+    guarded(|| {
+        fibra_runtime::Runtime::builder().workers(1).build().unwrap().run(|| {
+            for is_locked in [false, true] {
+                let shared = Shared::new(Vec::new());
+                let waiter = shared.waiter(|order: &mut Vec<&str>| order.push("waiter"));
+                shared.await_waiters(1);
+                let guard = shared.value.lock();
+                let lockers: Vec<_> = (0..5)
+                    .map(|_| {
+                        let shared = Arc::clone(&shared);
+                        beside(move || shared.value.lock().push("locker"))
+                    })
+                    .collect();
+                // Until all of them wait to lock.
+                give_way();
+                give_way();
+                match is_locked {
+                    true => {
+                        assert!(shared.changed.notify_one());
+                        drop(guard);
+                    }
+                    // The unlock has woken the first to lock.
+                    false => {
+                        drop(guard);
+                        assert!(shared.changed.notify_one());
+                    }
+                }
+                waiter.join();
+                lockers.into_iter().for_each(Side::join);
+                let place = shared.value.lock().iter().position(|who| *who == "waiter");
+                assert_eq!(place, Some(usize::from(!is_locked)));
+            }
+        });
+    });
+}
