@@ -1,14 +1,15 @@
-//! A clock that stands still: models have no time, and each run of one takes the steps that it took before.
+//! The clock of the models. Deadlines of models are over before they begin, and so are not in the future of `now`.
+//! The time of the machine stands still, so that each run of a model takes the steps that it took before.
 
 use std::sync::LazyLock;
 use std::time::Instant;
 
-static NOW: LazyLock<Instant> = LazyLock::new(Instant::now);
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 pub(crate) fn now() -> Instant {
-    *NOW
+    Instant::now()
 }
 
 pub(crate) fn machine() -> Instant {
-    *NOW
+    *START
 }
