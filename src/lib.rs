@@ -4,6 +4,8 @@
 mod runtime;
 pub mod signal;
 
+#[doc = include_str!("../DIFFERENCES.md")]
+pub mod differences {}
 #[doc = include_str!("half_done.md")]
 pub mod half_done {}
 

@@ -2,27 +2,22 @@
 
 #![forbid(unsafe_code)]
 
-use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use fibra_runtime::task::shield;
 
-/// Runs `drops`, which drops values one by one, and once more if one of them panics.
+/// Runs `drops`, which drops values one by one, and again after each panic.
 ///
-/// So the values behind that one are dropped too. A second panic ends the process, as it does in a `Vec`. No cancellation cuts
-/// a destructor short.
+/// So the values behind one that panics are dropped too. The first panic goes on at the end, and the hook reports the others.
+/// No cancellation cuts a destructor short.
 pub(crate) fn drop_all(mut drops: impl FnMut()) {
     shield(|| {
-        let again = Again(&mut drops);
-        (again.0)();
-        mem::forget(again);
+        let mut first = None;
+        while let Err(panic) = catch_unwind(AssertUnwindSafe(&mut drops)) {
+            first.get_or_insert(panic);
+        }
+        if let Some(panic) = first {
+            resume_unwind(panic);
+        }
     });
-}
-
-/// Runs its closure when it is dropped, which an unwinding does.
-struct Again<'a>(&'a mut dyn FnMut());
-
-impl Drop for Again<'_> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
 }

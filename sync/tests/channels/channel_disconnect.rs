@@ -235,6 +235,27 @@ fn a_value_s_panic_while_it_is_dropped_drops_each_value_once_and_ends_the_channe
 }
 
 #[test]
+fn values_that_all_panic_while_they_are_dropped_are_dropped_and_the_first_panic_goes_on() {
+    struct Numbered(usize, Arc<AtomicUsize>);
+    impl Drop for Numbered {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::SeqCst);
+            std::panic::resume_unwind(Box::new(self.0));
+        }
+    }
+    everywhere(|| {
+        for kind in [Some(40), None] {
+            let drops = Arc::new(AtomicUsize::new(0));
+            let (sender, receiver) = make(kind);
+            (0..40).for_each(|number| sender.try_send(Numbered(number, Arc::clone(&drops))).unwrap());
+            let panic = catch_unwind(AssertUnwindSafe(|| drop(receiver))).unwrap_err();
+            assert_eq!(panic.downcast_ref(), Some(&0_usize));
+            assert_eq!(drops.load(Ordering::SeqCst), 40);
+        }
+    });
+}
+
+#[test]
 fn a_value_s_drop_may_send_on_its_own_channel() {
     struct Resends(Sender<Resends>, Arc<AtomicUsize>);
     impl Drop for Resends {
