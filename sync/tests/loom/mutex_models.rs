@@ -59,9 +59,10 @@ impl Model {
         let model = Model { core: Core::new(), value: UnsafeCell::new(0), queued: Tickets::new() };
         let first = owner(1);
         assert!(model.core.word().take_free(first));
-        // Each of loom's objects is made by its first use.
-        model.core.release_to_queue(&Unlock::Wake);
-        assert!(model.core.word().take_free(first));
+        // Each of loom's objects is made by its first use: the queue, and the count of unlocks past a woken waiter.
+        let _ = model.core.word().add_waiters();
+        model.core.release(&Unlock::Wake);
+        assert!(model.take(1, Arrival::Woken));
         Arc::new(model)
     }
 
