@@ -111,14 +111,15 @@ fn a_receiver_that_was_given_up_tries_again() {
     });
 }
 
-/// Finds: a receiver that finds nothing, and would sleep, beside a sender that waits behind a select which leaves.
+/// Finds: room that a receiver makes, and that neither the future which waits for it gets nor a select that leaves meanwhile.
 #[test]
-fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
+fn a_future_that_waits_for_room_has_it_before_a_select() {
     check_bounded(2, || {
         let (sender, receiver) = channel(Some(1));
         let permit = reserve(&sender).expect("it is empty");
         let mut sends = Box::pin(sender.send_async(2));
-        assert!(sends.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        let mut poll = || sends.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        assert!(!poll());
         let selects = {
             let sender = sender.clone();
             thread::spawn(move || {
@@ -127,14 +128,14 @@ fn a_receiver_sees_the_senders_while_all_room_is_reserved() {
                 select.select_deadline(over()).map(|operation| operation.send(&sender, 3).unwrap()).is_ok()
             })
         };
-        // Not of the select: it has no message, and is no partner where there are slots.
-        assert_eq!(receiver.try_recv(), Ok(2));
+        // Neither the future nor the select has a message before it has room.
+        assert!(receiver.try_recv().is_err());
         permit.send(1).unwrap();
         assert_eq!(receiver.try_recv(), Ok(1));
-        // The room that came free is the select's, or it has left.
+        assert!(poll());
+        assert_eq!(receiver.try_recv(), Ok(2));
         let selected = selects.join().unwrap();
         assert_eq!(receiver.try_recv().ok(), selected.then_some(3));
-        drop(sends);
     });
 }
 
