@@ -162,7 +162,10 @@ impl Notify {
     pub fn notified_async(&self) -> impl Future<Output = ()> + Send {
         let round = self.queue.with(|state, _| state.round);
         async move {
-            budget::charge().await;
+            // A future that has to wait is in the queue from its first poll on, so only one that need not wait may yield.
+            if self.queue.with(|state, _| state.has_permit || state.round != round) {
+                budget::charge().await;
+            }
             self.queue
                 .wait_async(
                     0,

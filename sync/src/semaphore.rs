@@ -589,7 +589,8 @@ impl RefUnwindSafe for Semaphore {}
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Semaphore").field("permits", &self.available_permits()).finish_non_exhaustive()
+        let permits = self.word.load(Ordering::Relaxed) / ONE_PERMIT;
+        f.debug_struct("Semaphore").field("permits", &permits).finish_non_exhaustive()
     }
 }
 

@@ -104,7 +104,10 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
                     && clock::now().saturating_duration_since(begin) < patience => {}
-            (taken, _) => return taken,
+            (taken, _) => {
+                current::with_worker(Worker::wait_for_no_big_stack);
+                return taken;
+            }
         }
         sleep::sleep_shielded(FEED);
     }

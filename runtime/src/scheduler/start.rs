@@ -126,6 +126,15 @@ impl Worker {
         self.stacks.borrow_mut().take_before_others(size).inspect_err(|_| self.unpark_others())
     }
 
+    /// Leaves the line for stacks, in which a failed [`take_stack_of`](Self::take_stack_of) may have put this worker.
+    ///
+    /// Its task has a big stack, or has given up. Another that still waits for one asks again.
+    pub(crate) fn wait_for_no_big_stack(&self) {
+        if !self.is_starving() && self.stacks.borrow().leave_line() {
+            self.unpark_others();
+        }
+    }
+
     /// Gives a stack back, and wakes the other workers if one of them waits for stacks.
     pub(crate) fn give_stack(&self, stack: Stack) {
         let mut stacks = self.stacks.borrow_mut();

@@ -389,6 +389,22 @@ fn pools_that_wait_take_stacks_in_the_order_in_which_they_came() {
 }
 
 #[test]
+fn a_pool_that_took_a_stack_before_others_and_left_the_line_gives_it_to_the_next() {
+    let all = stacks(Config { max_stacks: Some(1), ..config() });
+    let (mut holder, mut big, mut waiting) = (all.pool(), all.pool(), all.pool());
+    let stack = holder.take().unwrap();
+    assert!(big.take_before_others(SIZE).is_err() && waiting.take().is_err());
+    holder.give(stack);
+    assert!(holder.answer());
+    let stack = big.take_before_others(SIZE).unwrap();
+    assert!(!big.leave_line(), "no stack is free");
+    big.give(stack);
+    assert!(big.answer() && waiting.has_turn());
+    let stack = waiting.take().unwrap();
+    waiting.give(stack);
+}
+
+#[test]
 fn a_limit_of_one_works() {
     let mut pool = stacks(Config { max_stacks: Some(1), ..config() }).pool();
     for _ in 0..100 {

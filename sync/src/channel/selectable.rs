@@ -14,7 +14,7 @@ use crate::wait::Arm;
 /// | [`ManualResetEvent`](crate::ManualResetEvent) | while it is set, or by a set that came while the select waited | |
 /// | [`Notify`](crate::Notify) | when a notification is kept for it, or comes | has used the notification |
 /// | [`CountdownEvent`](crate::CountdownEvent), [`WaitGroup`](crate::WaitGroup) | when the count is zero, or was while the select waited | |
-/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer, or once it is closed | has the permit, or an error |
+/// | [`Semaphore`](crate::Semaphore) | when a permit is free and no task waits longer, or once it is closed | has the permit; the select panics if it is closed |
 /// | [`CancelToken`](fibra_runtime::CancelToken) | once it is cancelled | |
 /// | [`oneshot::Receiver`](crate::oneshot::Receiver) | when its value has come, or none will come | leaves it to `recv` |
 /// | [`broadcast::Receiver`](crate::broadcast::Receiver) | when there is a message, or none will come | leaves it to `recv` |
@@ -28,7 +28,7 @@ use crate::wait::Arm;
             `send(sender, message) -> result => body` and `join(handle) => body`; for anything else, `race` it against the select"
 )]
 pub trait Selectable: sealed::Sealed {
-    /// The permit of a semaphore or the error of a closed one, nothing of an event.
+    /// The permit of a semaphore, nothing of an event.
     type Outcome<'a>
     where
         Self: 'a;
