@@ -105,7 +105,7 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                     && !header.is_forbidden()
                     && clock::now().saturating_duration_since(begin) < patience => {}
             (taken, _) => {
-                current::with_worker(Worker::wait_for_no_big_stack);
+                current::with_worker(Worker::stop_waiting_for_big_stack);
                 return taken;
             }
         }

@@ -126,11 +126,18 @@ impl Worker {
         self.stacks.borrow_mut().take_before_others(size).inspect_err(|_| self.unpark_others())
     }
 
-    /// Leaves the line for stacks, in which a failed [`take_stack_of`](Self::take_stack_of) may have put this worker.
+    /// Ends what a failed [`take_stack_of`](Self::take_stack_of) may have begun: its task has a stack, or has given up.
     ///
-    /// Its task has a big stack, or has given up. Another that still waits for one asks again.
-    pub(crate) fn wait_for_no_big_stack(&self) {
-        if !self.is_starving() && self.stacks.borrow().leave_line() {
+    /// Another task here that waits for a big stack asks again.
+    pub(crate) fn stop_waiting_for_big_stack(&self) {
+        if !self.is_starving() {
+            self.leave_line();
+        }
+    }
+
+    /// Leaves the line for stacks, and wakes the worker whose turn it is then.
+    fn leave_line(&self) {
+        if self.stacks.borrow().leave_line() {
             self.unpark_others();
         }
     }
@@ -329,9 +336,7 @@ impl Worker {
         let mut starved = self.starved.borrow_mut();
         starved.pop_front();
         self.starving.set(!starved.is_empty());
-        if self.stacks.borrow().leave_line() {
-            self.unpark_others();
-        }
+        self.leave_line();
     }
 
     /// Returns true if no stack came free for too long.

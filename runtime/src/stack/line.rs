@@ -56,8 +56,11 @@ impl Line {
     /// Returns true if `pool` may take a stack: no pool waits, or it is the first.
     pub(super) fn admits(&self, pool: usize, is_free: bool) -> bool {
         // Relaxed: a pool that has just entered may be overtaken this once.
-        self.head.load(Ordering::Relaxed) == 0
-            || self.change(is_free, |waiting| waiting.first().is_none_or(|first| first == pool))
+        if self.head.load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        let first = self.change(is_free, |_| ()) / 2;
+        first == 0 || first == pool
     }
 
     /// Puts `pool`, whose try has failed, last in line, unless it is in line.
@@ -73,12 +76,11 @@ impl Line {
 
     /// Takes `pool` out of the line.
     ///
-    /// Returns true if that began another pool's turn.
+    /// Returns true if it is another pool's turn, which has not tried since.
     pub(super) fn leave(&self, pool: usize, is_free: bool) -> bool {
         // Relaxed: a pool sees its own entry.
         self.head.load(Ordering::Relaxed) != 0
-            && self.change(is_free, |waiting| waiting.remove(pool))
-            && self.head.load(Ordering::Relaxed) % 2 == 1
+            && self.change(is_free, |waiting| waiting.remove(pool)) % 2 == 1
     }
 
     /// Gives the first pool its turn, as stacks have come back.
@@ -86,15 +88,17 @@ impl Line {
         self.change(is_free, |_| ());
     }
 
-    fn change<R>(&self, is_free: bool, change: impl FnOnce(&mut Waiting) -> R) -> R {
+    /// Changes the line, and returns the new `head`.
+    fn change(&self, is_free: bool, change: impl FnOnce(&mut Waiting)) -> usize {
         // Nothing panics halfway through a change.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         waiting.check_time();
-        let result = change(&mut waiting);
+        change(&mut waiting);
         waiting.check_free(is_free);
+        let head = waiting.head();
         // Relaxed: a hint.
-        self.head.store(waiting.head(), Ordering::Relaxed);
-        result
+        self.head.store(head, Ordering::Relaxed);
+        head
     }
 }
 
@@ -103,14 +107,11 @@ impl Waiting {
         self.pools.front().copied()
     }
 
-    /// Returns true if it was the first.
-    fn remove(&mut self, pool: usize) -> bool {
-        let was_first = self.first() == Some(pool);
-        self.pools.retain(|other| *other != pool);
-        if was_first {
+    fn remove(&mut self, pool: usize) {
+        if self.first() == Some(pool) {
             self.turn = None;
         }
-        was_first
+        self.pools.retain(|other| *other != pool);
     }
 
     /// Ends a turn that has lasted too long.
