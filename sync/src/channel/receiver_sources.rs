@@ -10,69 +10,34 @@ use super::selectable::{Selectable, sealed};
 use crate::wait::QueueArm;
 use crate::{broadcast, oneshot, watch};
 
-impl<T> sealed::Sealed for oneshot::Receiver<T> {}
-impl<T> sealed::Sealed for broadcast::Receiver<T> {}
-impl<T> sealed::Sealed for watch::Receiver<T> {}
+/// Makes a receiver of `T` a source, with the type of its arm.
+macro_rules! source {
+    ($receiver:ty, $arm:ty) => {
+        impl<T> sealed::Sealed for $receiver {}
 
-impl<T> Selectable for oneshot::Receiver<T> {
-    type Outcome<'a>
-        = ()
-    where
-        T: 'a;
-    type Arm<'a>
-        = QueueArm<'a, oneshot::State<T>, Option<T>, 3, oneshot::Half<T>>
-    where
-        T: 'a;
+        impl<T> Selectable for $receiver {
+            type Outcome<'a>
+                = ()
+            where
+                T: 'a;
+            type Arm<'a>
+                = $arm
+            where
+                T: 'a;
 
-    fn arm(&self) -> Self::Arm<'_> {
-        self.queue_arm()
-    }
+            fn arm(&self) -> Self::Arm<'_> {
+                self.queue_arm()
+            }
 
-    fn take_now(&self) -> Option<sealed::Taken> {
-        self.has_outcome().then_some(sealed::Taken(0))
-    }
+            fn take_now(&self) -> Option<sealed::Taken> {
+                self.has_outcome().then_some(sealed::Taken(0))
+            }
 
-    fn outcome(&self, _taken: sealed::Taken) {}
+            fn outcome(&self, _taken: sealed::Taken) {}
+        }
+    };
 }
 
-impl<T> Selectable for broadcast::Receiver<T> {
-    type Outcome<'a>
-        = ()
-    where
-        T: 'a;
-    type Arm<'a>
-        = QueueArm<'a, broadcast::State<Arc<T>>, (), 2, Self>
-    where
-        T: 'a;
-
-    fn arm(&self) -> Self::Arm<'_> {
-        self.queue_arm()
-    }
-
-    fn take_now(&self) -> Option<sealed::Taken> {
-        self.has_outcome().then_some(sealed::Taken(0))
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl<T> Selectable for watch::Receiver<T> {
-    type Outcome<'a>
-        = ()
-    where
-        T: 'a;
-    type Arm<'a>
-        = QueueArm<'a, watch::Counts, (), 3, Self>
-    where
-        T: 'a;
-
-    fn arm(&self) -> Self::Arm<'_> {
-        self.queue_arm()
-    }
-
-    fn take_now(&self) -> Option<sealed::Taken> {
-        self.has_outcome().then_some(sealed::Taken(0))
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
+source!(oneshot::Receiver<T>, QueueArm<'a, oneshot::State<T>, Option<T>, 3, oneshot::Half<T>>);
+source!(broadcast::Receiver<T>, QueueArm<'a, broadcast::State<Arc<T>>, (), 2, Self>);
+source!(watch::Receiver<T>, QueueArm<'a, watch::Counts, (), 3, Self>);
