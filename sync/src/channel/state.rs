@@ -183,8 +183,8 @@ impl<T> State<T> {
             }
             message
         });
-        self.room -= usize::from(admitted.is_some());
         let is_admitted = admitted.is_some();
+        self.room -= usize::from(is_admitted);
         if let Some(Some(message)) = admitted {
             let kept = self.queue.push(message);
             debug_assert!(kept.is_ok(), "senders wait for rings only, whose room is counted");
