@@ -63,7 +63,7 @@ impl ManualResetEvent {
         self.has_set()
     }
 
-    fn has_set(&self) -> bool {
+    pub(crate) fn has_set(&self) -> bool {
         // Acquire: pairs with the Release in `set`: what was done before the set is seen after the wait.
         self.is_set.load(Ordering::Acquire)
     }

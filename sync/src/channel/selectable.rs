@@ -43,7 +43,7 @@ pub trait Selectable: sealed::Sealed {
     #[doc(hidden)]
     fn arm(&self) -> Self::Arm<'_>;
 
-    /// Takes the source without waiting, once.
+    /// Takes the source without waiting, once. The select has counted the look.
     #[doc(hidden)]
     fn take_now(&self) -> Option<sealed::Taken>;
 

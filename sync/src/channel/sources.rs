@@ -9,7 +9,7 @@ use crate::countdown_event::CountdownEvent;
 use crate::manual_reset_event::ManualResetEvent;
 use crate::notify::{Notify, State};
 use crate::semaphore::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
-use crate::wait::{self, QueueArm};
+use crate::wait::QueueArm;
 use crate::wait_group::WaitGroup;
 
 impl sealed::Sealed for AutoResetEvent {}
@@ -28,7 +28,6 @@ impl Selectable for AutoResetEvent {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        wait::charge();
         self.take_set().map(sealed::Taken)
     }
 
@@ -77,7 +76,7 @@ impl Selectable for ManualResetEvent {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        self.is_set().then_some(sealed::Taken(0))
+        self.has_set().then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -92,7 +91,7 @@ impl Selectable for CountdownEvent {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        self.is_set().then_some(sealed::Taken(0))
+        (self.state.count() == 0).then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
@@ -107,7 +106,7 @@ impl Selectable for WaitGroup {
     }
 
     fn take_now(&self) -> Option<sealed::Taken> {
-        (self.count() == 0).then_some(sealed::Taken(0))
+        (self.state.count() == 0).then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
