@@ -174,7 +174,7 @@ impl AutoResetEvent {
 
     /// Waits for a set of its own, as a future, for `async` code.
     ///
-    /// It stands in the queue from its first poll on.
+    /// It stands in the queue from its first poll on, or from the next one where the first one only yields.
     ///
     /// # Cancellation
     /// Dropped before its end, the future leaves the queue. A set that it was served meanwhile goes

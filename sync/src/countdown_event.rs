@@ -185,6 +185,6 @@ impl RefUnwindSafe for CountdownEvent {}
 
 impl fmt::Debug for CountdownEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CountdownEvent").field("count", &self.count()).finish_non_exhaustive()
+        f.debug_struct("CountdownEvent").field("count", &self.state.count()).finish_non_exhaustive()
     }
 }

@@ -305,7 +305,7 @@ impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for OnceCell<T> {}
 impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tuple = f.debug_tuple("OnceCell");
-        match self.get() {
+        match self.value.get() {
             Some(value) => tuple.field(value),
             None => tuple.field(&format_args!("<uninit>")),
         };

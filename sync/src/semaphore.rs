@@ -160,6 +160,10 @@ impl Semaphore {
     /// Returns how many permits are free. Waiting requests may need more.
     pub fn available_permits(&self) -> usize {
         wait::charge();
+        self.free_permits()
+    }
+
+    fn free_permits(&self) -> usize {
         // Acquire: pairs with the Release of a change: what was done before a permit was given is seen.
         self.word.load(Ordering::Acquire) / ONE_PERMIT
     }
@@ -261,7 +265,7 @@ impl Semaphore {
         if count > Self::MAX_PERMITS {
             too_many_asked_for(count);
         }
-        // Acquire: as in `available_permits`.
+        // Acquire: as in `free_permits`.
         match self.try_change(|free| free.checked_sub(count), Ordering::Acquire) {
             Ok(_) => Ok(()),
             Err(_) => self.refuse(count),
@@ -281,7 +285,7 @@ impl Semaphore {
     /// Changes the number of free permits as `how` says, and serves. Returns the number before, or `None` if `how` refuses it.
     #[inline]
     fn change(&self, how: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-        // Release: as in `available_permits`.
+        // Release: as in `free_permits`.
         match self.try_change(&how, Ordering::Release) {
             Ok(free) => Some(free),
             Err(word) if word & WAITERS == 0 => None,
@@ -316,7 +320,7 @@ impl Semaphore {
 
     /// Sets WAITERS, under the lock of the queue: from here on only its holder changes the word. Returns the free permits.
     fn claim(&self) -> usize {
-        // Acquire, both: as in `available_permits`.
+        // Acquire, both: as in `free_permits`.
         let word = match self.word.load(Ordering::Acquire) {
             word if word & WAITERS != 0 => word,
             _ => self.word.fetch_or(WAITERS, Ordering::Acquire),
@@ -331,7 +335,7 @@ impl Semaphore {
             false if waiters.is_empty(0) => 0,
             false => WAITERS,
         };
-        // Release: as in `available_permits`. The Acquire of `claim` passes on what earlier changes published.
+        // Release: as in `free_permits`. The Acquire of `claim` passes on what earlier changes published.
         self.word.store((free * ONE_PERMIT) | flags, Ordering::Release);
     }
 
@@ -391,8 +395,7 @@ impl RefUnwindSafe for Semaphore {}
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let permits = self.word.load(Ordering::Relaxed) / ONE_PERMIT;
-        f.debug_struct("Semaphore").field("permits", &permits).finish_non_exhaustive()
+        f.debug_struct("Semaphore").field("permits", &self.free_permits()).finish_non_exhaustive()
     }
 }
 

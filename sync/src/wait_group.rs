@@ -188,6 +188,6 @@ impl RefUnwindSafe for WaitGroup {}
 
 impl fmt::Debug for WaitGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitGroup").field("count", &self.count()).finish_non_exhaustive()
+        f.debug_struct("WaitGroup").field("count", &self.state.count()).finish_non_exhaustive()
     }
 }

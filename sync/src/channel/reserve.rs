@@ -125,8 +125,8 @@ impl<T> Sender<T> {
 
     /// Reserves a place for one message: [`reserve`](Sender::reserve), as a future.
     ///
-    /// A dropped future has reserved nothing. It stands in the queue from its first poll on. A future that was given a place and
-    /// is neither polled nor dropped keeps it.
+    /// A dropped future has reserved nothing. It stands in the queue from its first poll on, or from the next one where the first
+    /// one only yields. A future that was given a place and is neither polled nor dropped keeps it.
     ///
     /// # Errors
     /// Fails if all receivers are gone, also when they go while it waits.

@@ -149,7 +149,7 @@ impl Semaphore {
 
     /// Takes one permit, as a future, for `async` code.
     ///
-    /// From its first poll on it waits in one queue with tasks and threads.
+    /// From its first poll on, or from the next one where the first one only yields, it waits in one queue with tasks and threads.
     ///
     /// # Cancellation
     /// Dropped before its end, the future leaves the queue. A permit that it was served meanwhile
