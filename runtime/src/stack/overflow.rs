@@ -160,26 +160,30 @@ fn change(signal: libc::c_int, to: Option<&libc::sigaction>) -> io::Result<libc:
     if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The alternate signal stack of the current thread; undone when dropped, on that thread.
+/// An alternate signal stack of the current thread; undone when dropped, on that thread.
 #[must_use = "the alternate stack goes when this is dropped"]
 pub(crate) struct AltStack {
-    /// The memory of our own, if the thread had none.
-    own: Option<Vec<u8>>,
+    /// The memory of our own, and what the thread had before; nothing if that was large enough.
+    own: Option<(Vec<u8>, libc::stack_t)>,
     /// Stays on its thread, whose kernel state it is.
     _not_send: PhantomData<*mut ()>,
 }
 
-/// Keeps the alternate stack that the thread has (std gives its threads one), or makes one, until the value is dropped.
+/// Keeps the alternate stack that the thread has if it is large enough, or else sets a larger one, until the value is dropped.
+///
+/// The one that std gives its threads is not: it holds 8 KiB, of which the kernel's frame takes more than a third where the
+/// processor has wide registers, and a report in a debug build does not fit into the rest.
 ///
 /// # Errors
 ///
 /// What `sigaltstack` says.
 pub(crate) fn thread_setup() -> io::Result<AltStack> {
-    let present = change_alternate(None)?;
-    let is_set = present.ss_flags & libc::SS_DISABLE == 0 && !present.ss_sp.is_null();
-    let mut own = (!is_set).then(|| Vec::<u8>::with_capacity(sys::min_signal_stack() + ROOM));
-    if let Some(own) = &mut own {
-        let (ss_sp, ss_size) = (own.as_mut_ptr().cast(), own.capacity());
+    let before = change_alternate(None)?;
+    let needed = sys::min_signal_stack() + ROOM;
+    let is_enough = before.ss_flags & libc::SS_DISABLE == 0 && before.ss_size >= needed;
+    let mut own = (!is_enough).then(|| (Vec::<u8>::with_capacity(needed), before));
+    if let Some((memory, _)) = &mut own {
+        let (ss_sp, ss_size) = (memory.as_mut_ptr().cast(), memory.capacity());
         change_alternate(Some(&libc::stack_t { ss_sp, ss_size, ss_flags: 0 }))?;
     }
     Ok(AltStack { own, _not_send: PhantomData })
@@ -187,10 +191,9 @@ pub(crate) fn thread_setup() -> io::Result<AltStack> {
 
 impl Drop for AltStack {
     fn drop(&mut self) {
-        let Some(own) = self.own.take() else { return };
+        let Some((own, before)) = self.own.take() else { return };
         let is_ours = change_alternate(None).is_ok_and(|present| present.ss_sp.addr() == own.as_ptr().addr());
-        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_size: 0, ss_flags: libc::SS_DISABLE };
-        if is_ours && change_alternate(Some(&none)).is_err() {
+        if is_ours && change_alternate(Some(&before)).is_err() {
             // A handler runs on it right now.
             mem::forget(own);
         }
@@ -200,7 +203,7 @@ impl Drop for AltStack {
 /// Sets the alternate stack, if there is one to set, and returns the one before. Its memory stays while it is set.
 fn change_alternate(to: Option<&libc::stack_t>) -> io::Result<libc::stack_t> {
     let mut before = libc::stack_t { ss_sp: ptr::null_mut(), ss_size: 0, ss_flags: 0 };
-    // SAFETY: the new one is null, disabled, or memory that `AltStack` keeps; the old one is writable.
+    // SAFETY: the new one is null, memory that `AltStack` keeps, or what was set before; the old one is writable.
     let result = unsafe { libc::sigaltstack(to.map_or(ptr::null(), ptr::from_ref), &mut before) };
     if result == 0 { Ok(before) } else { Err(io::Error::last_os_error()) }
 }

@@ -1,4 +1,4 @@
-//! The line that reports an overflow, put together on little stack: an alternate stack may have 8 KiB.
+//! The line that reports an overflow, put together in a handler: without an allocation, on little stack.
 //!
 //! By hand: the frames of `core::fmt` do not fit there in a build for AddressSanitizer.
 

@@ -215,10 +215,15 @@ fn a_thread_without_an_alternate_stack_gets_one() {
 }
 
 #[test]
-fn the_alternate_stack_of_a_std_thread_is_kept() {
+fn the_small_alternate_stack_of_a_std_thread_is_replaced_and_comes_back() {
     let before = alternate_stack();
     let setup = overflow::thread_setup().unwrap();
-    assert!(alternate_stack().is_some() && (before.is_none() || before == alternate_stack()));
+    let ours = alternate_stack();
+    assert!(ours.is_some() && ours != before);
+    let again = overflow::thread_setup().unwrap();
+    assert_eq!(alternate_stack(), ours, "a large one is kept");
+    drop(again);
+    assert_eq!(alternate_stack(), ours);
     drop(setup);
     assert_eq!(alternate_stack(), before);
 }
