@@ -160,11 +160,14 @@ fn change(signal: libc::c_int, to: Option<&libc::sigaction>) -> io::Result<libc:
     if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A part of an alternate stack, whose ends are aligned as those of a stack are.
+type Aligned = u128;
+
 /// An alternate signal stack of the current thread; undone when dropped, on that thread.
 #[must_use = "the alternate stack goes when this is dropped"]
 pub(crate) struct AltStack {
     /// The memory of our own, and what the thread had before; nothing if that was large enough.
-    own: Option<(Vec<u8>, libc::stack_t)>,
+    own: Option<(Vec<Aligned>, libc::stack_t)>,
     /// Stays on its thread, whose kernel state it is.
     _not_send: PhantomData<*mut ()>,
 }
@@ -181,9 +184,10 @@ pub(crate) fn thread_setup() -> io::Result<AltStack> {
     let before = change_alternate(None)?;
     let needed = sys::min_signal_stack() + ROOM;
     let is_enough = before.ss_flags & libc::SS_DISABLE == 0 && before.ss_size >= needed;
-    let mut own = (!is_enough).then(|| (Vec::<u8>::with_capacity(needed), before));
+    let mut own =
+        (!is_enough).then(|| (Vec::<Aligned>::with_capacity(needed.div_ceil(size_of::<Aligned>())), before));
     if let Some((memory, _)) = &mut own {
-        let (ss_sp, ss_size) = (memory.as_mut_ptr().cast(), memory.capacity());
+        let (ss_sp, ss_size) = (memory.as_mut_ptr().cast(), memory.capacity() * size_of::<Aligned>());
         change_alternate(Some(&libc::stack_t { ss_sp, ss_size, ss_flags: 0 }))?;
     }
     Ok(AltStack { own, _not_send: PhantomData })
