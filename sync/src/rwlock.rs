@@ -34,12 +34,16 @@ pub use raw::RawRwLock;
 ///
 /// # Fairness
 /// Writers and upgradable readers are served first in, first out. An unlock hands the lock over, so no
-/// arrival overtakes a waiter. Readers that [overtake](RwLockExt::read_recursive) writers without end
+/// arrival overtakes a waiter, with one exception. Where more than two wait, and the next ones run on another worker or
+/// are threads, the unlock wakes them to compete: until they run, which takes microseconds, arrivals may lock. A waiter
+/// that was woken in vain is handed the lock a millisecond later. Fair unlocks and `bump` always hand over.
+///
+/// Readers that [overtake](RwLockExt::read_recursive) writers without end
 /// starve those writers, and all waiters behind them. There are two policies:
 ///
 /// * **Phase-fair** (`new`): a waiting writer blocks later readers. When it unlocks, all
 ///   waiting readers go in together, then the next writer. So a reader waits for at most one writer,
-///   and a writer for the readers of one phase and the writers before it.
+///   and a writer for the readers of one phase and the writers before it. Arrivals that compete add a millisecond.
 /// * **Writer first** ([`writer_first`](RwLockExt::writer_first)): a waiting writer goes before any later
 ///   reader. When the last writer has unlocked, all waiting readers go in together. Readers wait for as
 ///   long as writers follow each other.

@@ -363,6 +363,11 @@ impl Wake for Tickets {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkerId(usize);
 
+/// Returns `None`: the waiters are threads.
+pub(crate) fn current_worker() -> Option<WorkerId> {
+    None
+}
+
 /// The order of priority in which `wait/sleep.rs` reads the word.
 pub(crate) fn waking(why: Snapshot) -> Waking {
     match (why.notified, why.timed_out) {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lock_api::GuardNoSend;
 
-use super::state::{Claim, Hold, Policy, State};
+use super::state::{Claim, FEW, Hold, Policy, State, Unlock};
 use crate::budget;
 use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait::{self, Looks, Until, WaitDescription};
@@ -42,7 +42,7 @@ static RWLOCK: WaitDescription = WaitDescription::new("rwlock").owner_number(
 
 impl RawRwLock {
     const fn with(policy: Policy) -> Self {
-        RawRwLock { state: State::new(policy), owner: AtomicU64::new(0) }
+        RawRwLock { state: State::new(policy, FEW), owner: AtomicU64::new(0) }
     }
 
     /// Makes an unlocked lock in which a waiting writer goes before later readers.
@@ -156,27 +156,27 @@ impl RawRwLock {
     }
 
     #[inline]
-    fn leave_read(&self) {
+    fn leave_read(&self, unlock: Unlock) {
         if self.state.leave_read() {
-            self.state.settle();
+            self.state.settle(unlock);
         }
     }
 
     #[inline]
-    fn leave_write(&self, to: Option<Hold>) {
+    fn leave_write(&self, to: Option<Hold>, unlock: Unlock) {
         if to != Some(Hold::Upgradable) {
             self.disown();
         }
         if !self.state.try_leave_write(to) {
-            self.state.exchange(Hold::Write, to);
+            self.state.exchange(Hold::Write, to, unlock);
         }
     }
 
     #[inline]
-    fn leave_upgradable(&self, to: Option<Hold>) {
+    fn leave_upgradable(&self, to: Option<Hold>, unlock: Unlock) {
         self.disown();
         if !self.state.try_leave_upgradable(to) {
-            self.state.exchange(Hold::Upgradable, to);
+            self.state.exchange(Hold::Upgradable, to, unlock);
         }
     }
 
@@ -197,7 +197,7 @@ struct Abandoned<'a>(&'a RawRwLock);
 
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
-        self.0.leave_upgradable(None);
+        self.0.leave_upgradable(None, Unlock::Usual);
     }
 }
 
@@ -227,7 +227,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_shared(&self, _guard: GuardNoSend) {
-        self.leave_read();
+        self.leave_read(Unlock::Usual);
     }
 
     #[inline]
@@ -246,7 +246,7 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 
     #[inline]
     unsafe fn unlock_exclusive(&self, _guard: GuardNoSend) {
-        self.leave_write(None);
+        self.leave_write(None, Unlock::Usual);
     }
 
     fn is_locked(&self) -> bool {
@@ -264,11 +264,11 @@ unsafe impl lock_api::RawRwLock for RawRwLock {
 // SAFETY: as for `RawRwLock`. Each unlock is fair.
 unsafe impl lock_api::RawRwLockFair for RawRwLock {
     unsafe fn unlock_shared_fair(&self, _guard: GuardNoSend) {
-        self.leave_read();
+        self.leave_read(Unlock::Fair);
     }
 
     unsafe fn unlock_exclusive_fair(&self, _guard: GuardNoSend) {
-        self.leave_write(None);
+        self.leave_write(None, Unlock::Fair);
     }
 
     unsafe fn bump_shared(&self, _guard: &mut GuardNoSend) {
@@ -276,7 +276,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
         if self.state.look().closed && !self.is_mine() {
             // The guard stands for the hold also if this unwinds: so not between the two.
             wait::check_may_suspend();
-            self.leave_read();
+            self.leave_read(Unlock::Fair);
             let _ = wait::take_back(|| self.wait(Claim::Read, None));
         }
     }
@@ -285,7 +285,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
         if self.state.look().awaited {
             // As in `bump_shared`.
             wait::check_may_suspend();
-            self.leave_write(None);
+            self.leave_write(None, Unlock::Fair);
             let _ = wait::take_back(|| self.wait(Claim::Write, None));
             let _ = self.acquired();
         }
@@ -295,7 +295,7 @@ unsafe impl lock_api::RawRwLockFair for RawRwLock {
 // SAFETY: as for `RawRwLock`; a writer that becomes a reader releases as an unlock does.
 unsafe impl lock_api::RawRwLockDowngrade for RawRwLock {
     unsafe fn downgrade(&self, guard: GuardNoSend) -> GuardNoSend {
-        self.leave_write(Some(Hold::Read));
+        self.leave_write(Some(Hold::Read), Unlock::Usual);
         guard
     }
 }
@@ -348,7 +348,7 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 
     #[inline]
     unsafe fn unlock_upgradable(&self, _guard: GuardNoSend) {
-        self.leave_upgradable(None);
+        self.leave_upgradable(None, Unlock::Usual);
     }
 
     #[inline]
@@ -371,14 +371,14 @@ unsafe impl lock_api::RawRwLockUpgrade for RawRwLock {
 // SAFETY: as for `RawRwLock`. Each unlock is fair.
 unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
     unsafe fn unlock_upgradable_fair(&self, _guard: GuardNoSend) {
-        self.leave_upgradable(None);
+        self.leave_upgradable(None, Unlock::Fair);
     }
 
     unsafe fn bump_upgradable(&self, _guard: &mut GuardNoSend) {
         if self.state.look().awaited {
             // As in `bump_shared`.
             wait::check_may_suspend();
-            self.leave_upgradable(None);
+            self.leave_upgradable(None, Unlock::Fair);
             let _ = wait::take_back(|| self.wait(Claim::Upgradable, None));
             let _ = self.acquired();
         }
@@ -388,12 +388,12 @@ unsafe impl lock_api::RawRwLockUpgradeFair for RawRwLock {
 // SAFETY: as for `RawRwLockDowngrade`.
 unsafe impl lock_api::RawRwLockUpgradeDowngrade for RawRwLock {
     unsafe fn downgrade_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
-        self.leave_upgradable(Some(Hold::Read));
+        self.leave_upgradable(Some(Hold::Read), Unlock::Usual);
         guard
     }
 
     unsafe fn downgrade_to_upgradable(&self, guard: GuardNoSend) -> GuardNoSend {
-        self.leave_write(Some(Hold::Upgradable));
+        self.leave_write(Some(Hold::Upgradable), Unlock::Usual);
         guard
     }
 }

@@ -7,7 +7,7 @@
 //! └──┴─────────────────────────┴─────────┴────────┴────────────┴─────────┘
 //!  WRITTEN     a writer holds the lock, alone
 //!  UPGRADABLE  an upgradable reader holds it, beside the readers
-//!  CLOSED      a writer or an upgrade waits: later readers wait behind it
+//!  CLOSED      a writer or an upgrade waits: arrivals wait behind it
 //!  AWAITED     the queue is not empty
 //!  F           the next reader is refused: the count is full
 //!
@@ -24,17 +24,23 @@
 //! | move | by | how |
 //! | --- | --- | --- |
 //! | lock without a wait | an arrival | compare-exchange; only WRITTEN keeps a recursive reader out |
-//! | unlock, a reader | the reader | subtraction; the last one of a CLOSED lock settles |
+//! | unlock, a reader | the reader | subtraction; the last one of an AWAITED lock settles |
 //! | unlock, any other hold | the holder | compare-exchange; under the lock of the queue if AWAITED |
 //! | set CLOSED, AWAITED | an arrival that queues | under the lock of the queue, while the word keeps it out |
 //! | grant, clear flags | a caller that settles | under the lock of the queue, before the wakes |
 //!
-//! * **Settling** compares the word with the queue and grants all that the [plan](State::plan) allows. The result depends
-//!   on these two alone, so two callers that settle at once do no harm.
-//! * **No arrival overtakes**: a word that is AWAITED for a writer is never free. A writer or an upgradable reader leaves in
-//!   the same step that grants the next claim, and the last reader leaves the word CLOSED.
+//! * **Settling** compares the word with the queue. The [plan](State::plan) says which waiters may go in. They do in one of
+//!   two ways:
+//!   * The lock is *handed over*: the word is theirs before they are woken, and no arrival overtakes a waiter. A writer or an
+//!     upgradable reader leaves in the same step that grants the next claim, and the last reader leaves the word CLOSED.
+//!   * In a crowd, where the wake has to reach another worker or thread, the lock is *opened*: it is free, and the waiters are
+//!     woken to compete with arrivals. Handed over, the lock would stand still until they run, and all others would queue.
+//!     A waiter that was woken in vain goes back to the front of its lane, and is handed the lock a millisecond after its
+//!     first wake.
 //! * **No waiter is forgotten**: an arrival queues and a holder leaves by read-modify-writes of one word. Either the arrival
-//!   sees that the holder has left, or the holder sees the flag.
+//!   sees that the holder has left, or the holder sees the flag. While an AWAITED lock has no holder, a woken waiter is on its
+//!   way. It comes under the lock of the queue, whether it goes in, queues again or gives up. So the next unlock knows that it
+//!   has to wake another, and an unlock that it does not come for a millisecond wakes another as well.
 //! * **A recursive reader** passes a CLOSED word, and counts as one more reader before the writer. If it comes between the
 //!   leave of the last reader and its settling, it is itself the last reader of a CLOSED lock, and settles again.
 //! * **Phase-fair**: a writer that leaves lets the waiting readers in, then the next writer (Brandenburg and Anderson,
@@ -42,14 +48,25 @@
 //!   next writer.
 //!
 //! Rejected: readers that count themselves by an addition and take it back from a CLOSED word. Such a word is never known
-//! to be free, and the gain over a compare-exchange is nothing where readers are few.
+//! to be free, and the gain over a compare-exchange is nothing where readers are few. Slots for the readers of each worker:
+//! where one use in eight writes, the waits for wakes cost a hundred times as much as the shared cache line.
 
 #![forbid(unsafe_code)]
 
 use std::mem::offset_of;
+use std::time::{Duration, Instant};
+
+use fibra_runtime::clock;
 
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{Admit, Outcome, Until, WaitQueue, Waiters};
+use crate::wait::{self, Admit, Looks, Outcome, Until, WaitQueue, Waiters, WorkerId};
+
+/// How many waiters make no crowd: an unlock hands the lock over, whatever the wake takes.
+pub(crate) const FEW: u8 = 2;
+
+/// How long a woken waiter may be overtaken before the lock is handed over to it, and may be on its way before an unlock
+/// wakes another.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 const WRITTEN: u64 = 1;
 const UPGRADABLE: u64 = 1 << 1;
@@ -125,11 +142,10 @@ impl Claim {
         }
     }
 
-    /// As [`grant`](Claim::grant), for an arrival, which goes behind the waiters.
+    /// As [`grant`](Claim::grant), for an arrival, which does not overtake a waiter that keeps the lock CLOSED.
     fn grant_at_once(self, word: u64) -> Option<u64> {
         match self {
-            Claim::Write if word != 0 => None,
-            Claim::Read | Claim::Upgradable if word & CLOSED != 0 => None,
+            Claim::Read | Claim::Write | Claim::Upgradable if word & CLOSED != 0 => None,
             _ => self.grant(word),
         }
     }
@@ -146,17 +162,85 @@ impl Claim {
 /// The word and the queue.
 pub(crate) struct State {
     word: AtomicU64,
-    /// How many writers wait, and all that wait.
-    queue: WaitQueue<usize, Claim, LANES>,
+    queue: WaitQueue<Known, Waiter, LANES>,
     policy: Policy,
+    /// How many waiters make no crowd.
+    few: u8,
+}
+
+/// What the lock knows of its waiters.
+struct Known {
+    waiters: usize,
+    /// The writers among them.
+    writers: usize,
+    /// When a waiter was woken to compete that has not come yet.
+    on_its_way: Option<Instant>,
+}
+
+impl Known {
+    fn enters(&mut self, claim: Claim) {
+        self.waiters += 1;
+        self.writers += usize::from(claim == Claim::Write);
+    }
+
+    fn leaves(&mut self, claim: Claim) {
+        self.waiters -= 1;
+        self.writers -= usize::from(claim == Claim::Write);
+    }
+}
+
+/// A waiter's data, which goes with it from one sleep to the next.
+struct Waiter {
+    claim: Claim,
+    /// The worker on which it runs.
+    worker: Option<WorkerId>,
+    /// When it was woken for the first time, to compete.
+    woken: Option<Instant>,
+    /// It was handed the lock.
+    holds: bool,
+}
+
+impl Waiter {
+    /// Returns true if the caller runs on the same worker: the waiter runs next, without a wake that takes its time.
+    fn is_here(&self) -> bool {
+        self.worker.is_some() && self.worker == wait::current_worker()
+    }
+
+    fn is_overdue(&self, now: Instant) -> bool {
+        self.woken.is_some_and(|woken| now.saturating_duration_since(woken) >= PATIENCE)
+    }
+}
+
+/// How an unlock treats waiters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Unlock {
+    /// In a crowd they may have to compete with arrivals.
+    Usual,
+    /// They are handed the lock.
+    Fair,
+}
+
+/// A hold that changes as the lock settles.
+#[derive(Clone, Copy)]
+struct Change {
+    from: u64,
+    to: u64,
+    readers_first: bool,
+    unlock: Unlock,
+}
+
+impl Change {
+    /// No hold changes.
+    const NONE: Change = Change { from: 0, to: 0, readers_first: false, unlock: Unlock::Usual };
 }
 
 impl State {
     /// The offset of the queue, which a description of a wait starts from.
     pub(crate) const QUEUE: isize = offset_of!(State, queue) as isize;
 
-    pub(crate) const fn new(policy: Policy) -> Self {
-        State { word: AtomicU64::new(0), queue: WaitQueue::new(0), policy }
+    pub(crate) const fn new(policy: Policy, few: u8) -> Self {
+        let known = Known { waiters: 0, writers: 0, on_its_way: None };
+        State { word: AtomicU64::new(0), queue: WaitQueue::new(known), policy, few }
     }
 
     /// Lets a reader in, unless the word is CLOSED.
@@ -195,11 +279,12 @@ impl State {
         self.word.load(Ordering::Relaxed) & FULL != 0
     }
 
-    /// Lets a writer in, if the lock is free and has no waiters.
+    /// Lets a writer in, if the lock is free.
     #[inline]
     pub(crate) fn try_write(&self) -> bool {
         // Acquire: pairs with the Release of all holders before.
-        self.word.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        let is_locked = self.word.compare_exchange(0, WRITTEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        is_locked || self.try_claim(Claim::Write)
     }
 
     /// Grants `claim`, if it need not wait. A reader is not refused by a full count here: its caller has checked.
@@ -219,25 +304,46 @@ impl State {
     /// Waits for `claim`. Returns true if it was granted.
     #[cold]
     pub(crate) fn wait(&self, claim: Claim, until: Until) -> bool {
-        let (outcome, _) = self.queue.wait(
-            claim.lane(),
-            claim,
-            until.spinning(),
-            |writers, claim, _| match self.claim_or_flag(*claim) {
-                true => Admit::Done(()),
-                false => {
-                    *writers += usize::from(*claim == Claim::Write);
-                    Admit::Back
-                }
-            },
-            || (),
-            |writers, claim, waiters, _| {
-                *writers -= usize::from(*claim == Claim::Write);
-                // Others may have waited behind this claim alone.
-                self.settle_from(0, 0, false, writers, waiters);
-            },
-        );
-        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+        let mut waiter = Waiter { claim, worker: wait::current_worker(), woken: None, holds: false };
+        loop {
+            let outcome;
+            (outcome, waiter) = self.queue.wait(
+                claim.lane(),
+                waiter,
+                until.spinning(),
+                |known, waiter, _| self.enter(known, waiter),
+                || (),
+                |known, waiter, waiters, _| {
+                    known.leaves(waiter.claim);
+                    // Others may have waited behind this claim alone.
+                    self.settle_from(Change::NONE, known, waiters);
+                },
+            );
+            match outcome {
+                Outcome::Done(()) => return true,
+                Outcome::Served if waiter.holds => return true,
+                // It comes back to the queue whether the lock is free or not: see `Known::on_its_way`.
+                Outcome::Served => _ = wait::back_off_until(Looks::Often, || self.is_open(claim)),
+                Outcome::TimedOut | Outcome::Cancelled => return false,
+            }
+        }
+    }
+
+    fn enter(&self, known: &mut Known, waiter: &mut Waiter) -> Admit<()> {
+        if waiter.woken.is_some() {
+            known.on_its_way = None;
+        }
+        if self.claim_or_flag(waiter.claim) {
+            return Admit::Done(());
+        }
+        known.enters(waiter.claim);
+        if waiter.woken.is_some() { Admit::Front } else { Admit::Back }
+    }
+
+    /// Returns true if an arrival with this claim would go in.
+    fn is_open(&self, claim: Claim) -> bool {
+        // Relaxed: a hint.
+        claim.grant_at_once(self.word.load(Ordering::Relaxed)).is_some()
     }
 
     /// Grants the claim of an arrival, or sets the flags of a waiter. Under the lock of the queue.
@@ -256,13 +362,13 @@ impl State {
         true
     }
 
-    /// Lets a reader out. Returns true if it was the last one of a closed lock: the caller settles.
+    /// Lets a reader out. Returns true if it was the last one and others wait: the caller settles.
     #[inline]
     #[must_use]
     pub(crate) fn leave_read(&self) -> bool {
         // Release: pairs with the Acquire of the next writer, or of the caller that grants its claim.
         let before = self.word.fetch_sub(ONE_READER, Ordering::Release);
-        before & (READERS_MASK | CLOSED) == ONE_READER | CLOSED
+        before & (READERS_MASK | AWAITED) == ONE_READER | AWAITED
     }
 
     /// Lets the writer out, or makes it a reader of kind `to`, if the lock has no waiters. A writer holds it alone.
@@ -289,52 +395,88 @@ impl State {
 
     /// Makes the hold `from` of the caller `to`, and lets the next ones in.
     #[cold]
-    pub(crate) fn exchange(&self, from: Hold, to: Option<Hold>) {
+    pub(crate) fn exchange(&self, from: Hold, to: Option<Hold>, unlock: Unlock) {
         let readers_first = from == Hold::Write && self.policy == Policy::PhaseFair;
-        let (from, to) = (Hold::bits(Some(from)), Hold::bits(to));
-        self.queue.with(|writers, waiters| self.settle_from(from, to, readers_first, writers, waiters));
+        let change = Change { from: Hold::bits(Some(from)), to: Hold::bits(to), readers_first, unlock };
+        self.queue.with(|known, waiters| self.settle_from(change, known, waiters));
     }
 
     /// Lets the next ones in, after the last reader has left.
     #[cold]
-    pub(crate) fn settle(&self) {
-        self.queue.with(|writers, waiters| self.settle_from(0, 0, false, writers, waiters));
+    pub(crate) fn settle(&self, unlock: Unlock) {
+        let change = Change { unlock, ..Change::NONE };
+        self.queue.with(|known, waiters| self.settle_from(change, known, waiters));
     }
 
-    fn settle_from(
-        &self,
-        from: u64,
-        to: u64,
-        readers_first: bool,
-        writers: &mut usize,
-        waiters: &mut Waiters<'_, Claim, LANES>,
-    ) {
+    fn settle_from(&self, change: Change, known: &mut Known, waiters: &mut Waiters<'_, Waiter, LANES>) {
         let mut seen = self.word.load(Ordering::Relaxed);
-        let plan = loop {
-            let plan = Self::plan(seen - from + to, readers_first, *writers, waiters);
-            // Release: pairs with the Acquire of readers that lock from now on. Acquire: pairs with the Release of the
+        let (plan, turn) = loop {
+            let plan =
+                Self::plan(seen - change.from + change.to, change.readers_first, known.writers, waiters);
+            let turn = self.turn(&plan, change.unlock, known, waiters);
+            let next = match turn {
+                Turn::HandOver => plan.word,
+                Turn::Open(_) => plan.word & AWAITED | plan.held,
+                Turn::LeaveOpen => AWAITED | plan.held,
+            };
+            // Release: pairs with the Acquire of callers that lock from now on. Acquire: pairs with the Release of the
             // readers that have left; the wakes pass it on.
-            match self.word.compare_exchange_weak(seen, plan.word, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => break plan,
+            match self.word.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => break (plan, turn),
                 Err(now) => seen = now,
             }
         };
+        let mut serve = |waiter: &mut Waiter| {
+            known.leaves(waiter.claim);
+            match turn {
+                Turn::Open(now) => _ = waiter.woken.get_or_insert(now),
+                Turn::HandOver | Turn::LeaveOpen => waiter.holds = true,
+            }
+        };
+        if turn == Turn::LeaveOpen {
+            return;
+        }
         if let Some(claim) = plan.claim {
-            *writers -= usize::from(claim == Claim::Write);
-            waiters.serve_front(claim.lane(), |_| ());
+            waiters.serve_front(claim.lane(), &mut serve);
         }
-        if plan.admits_readers {
-            waiters.serve_all(READERS);
+        while plan.admits_readers && waiters.serve_front(READERS, &mut serve).is_some() {}
+        if let Turn::Open(now) = turn {
+            known.on_its_way = Some(now);
         }
+    }
+
+    /// How the waiters of a plan get their turn.
+    fn turn(&self, plan: &Plan, unlock: Unlock, known: &Known, waiters: &Waiters<'_, Waiter, LANES>) -> Turn {
+        let lanes = [plan.claim.map(Claim::lane), plan.admits_readers.then_some(READERS)];
+        let lanes = || lanes.into_iter().flatten();
+        // An upgrade holds the lock already.
+        let is_strict = unlock == Unlock::Fair || plan.claim == Some(Claim::Upgrade);
+        if is_strict || lanes().next().is_none() || known.waiters <= usize::from(self.few) {
+            return Turn::HandOver;
+        }
+        let now = clock::now();
+        let mut first = lanes().filter_map(|lane| waiters.front(lane));
+        if first.any(|waiter| waiter.is_overdue(now)) {
+            return Turn::HandOver;
+        }
+        if known.on_its_way.is_some_and(|woken| now.saturating_duration_since(woken) < PATIENCE) {
+            return Turn::LeaveOpen;
+        }
+        let are_here = |lane| match lane {
+            READERS => waiters.iter(READERS).all(Waiter::is_here),
+            lane => waiters.front(lane).is_some_and(Waiter::is_here),
+        };
+        if lanes().all(are_here) { Turn::HandOver } else { Turn::Open(now) }
     }
 
     /// What may be granted beside the holds of `word`.
     ///
     /// That is the readers if they go first; then the longest claim, of which an upgrade is the first; then the readers if
     /// no claim is left that closes the lock.
-    fn plan(word: u64, readers_first: bool, writers: usize, waiters: &Waiters<'_, Claim, LANES>) -> Plan {
-        let mut plan = Plan { word: word & HELD_MASK, admits_readers: false, claim: None };
-        let mut claims = waiters.iter(UPGRADES).chain(waiters.iter(CLAIMS)).copied();
+    fn plan(word: u64, readers_first: bool, writers: usize, waiters: &Waiters<'_, Waiter, LANES>) -> Plan {
+        let held = word & HELD_MASK;
+        let mut plan = Plan { held, word: held, admits_readers: false, claim: None };
+        let mut claims = waiters.iter(UPGRADES).chain(waiters.iter(CLAIMS)).map(|waiter| waiter.claim);
         let mut next = claims.next();
         let mut closing = writers + usize::from(next == Some(Claim::Upgrade));
         if word & WRITTEN == 0 {
@@ -377,8 +519,22 @@ impl State {
     }
 }
 
+/// How the waiters of a plan get their turn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    /// They are handed the lock.
+    HandOver,
+    /// They are woken now and compete with arrivals.
+    Open(Instant),
+    /// They wait on, since one that competes is on its way.
+    LeaveOpen,
+}
+
 /// What settling does: the next word, and which waiters it serves.
 struct Plan {
+    /// The holds of those that are in already.
+    held: u64,
+    /// The next word, if the waiters are handed the lock.
     word: u64,
     admits_readers: bool,
     claim: Option<Claim>,
@@ -386,7 +542,7 @@ struct Plan {
 
 impl Plan {
     /// Adds the waiting readers, once.
-    fn admit_readers(&mut self, waiters: &Waiters<'_, Claim, LANES>) {
+    fn admit_readers(&mut self, waiters: &Waiters<'_, Waiter, LANES>) {
         if !self.admits_readers {
             self.word += waiters.len(READERS) as u64 * ONE_READER;
             self.admits_readers = true;

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{
-    Dice, Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, until,
+    Dice, Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, runtime, until,
 };
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{RwLock, RwLockExt, RwLockUpgradableReadGuard, RwLockWriteGuard};
@@ -419,6 +419,87 @@ fn upgrades_at_their_deadline_as_the_last_reader_leaves_are_done_or_not() {
                 watched.assert_whole();
             }
         }
+    });
+}
+
+/// Has a crowd of tasks wait in a runtime whose only worker then computes, unlocks, and calls `meanwhile`.
+fn beside_a_crowd_that_cannot_come(crowd: fn(&RwLock<i32>), meanwhile: fn(&RwLock<i32>)) {
+    guarded(|| {
+        for lock in [RwLock::new(0), RwLock::writer_first(0)].map(Arc::new) {
+            let other = runtime(1);
+            let (computes, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+            let writing = lock.write();
+            let waiters: Vec<_> =
+                (0..5).map(|_| Arc::clone(&lock)).map(|lock| other.spawn(move || crowd(&lock))).collect();
+            let task = {
+                let (computes, stop) = (Arc::clone(&computes), Arc::clone(&stop));
+                other.spawn(move || {
+                    fibra::yield_now();
+                    computes.store(true, Ordering::Relaxed);
+                    while !stop.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                })
+            };
+            until(|| computes.load(Ordering::Relaxed));
+            drop(writing);
+            meanwhile(&lock);
+            stop.store(true, Ordering::Relaxed);
+            waiters.into_iter().chain([task]).for_each(|task| task.join().unwrap());
+            assert!(lock.try_write().is_some(), "the lock is free and has no waiters");
+        }
+    });
+}
+
+#[test]
+fn a_crowd_of_writers_whose_worker_computes_leaves_the_lock_to_others() {
+    beside_a_crowd_that_cannot_come(
+        |lock| *lock.write() += 1,
+        |lock| {
+            for _ in 0..100 {
+                *lock.write() += 1;
+                assert!(*lock.read() > 0);
+                drop(lock.try_upgradable_read().expect("the lock is open"));
+            }
+        },
+    );
+}
+
+#[test]
+fn a_crowd_of_readers_whose_worker_computes_leaves_the_lock_to_others() {
+    beside_a_crowd_that_cannot_come(
+        |lock| assert!(*lock.read() > 0),
+        |lock| {
+            for _ in 0..100 {
+                *lock.try_write().expect("the lock is open") += 1;
+                assert!(*lock.read() > 0);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_waiter_of_a_crowd_that_arrivals_overtake_gets_in_soon() {
+    guarded(|| {
+        let lock = Arc::new(RwLock::new(0));
+        let stop = Arc::new(AtomicBool::new(false));
+        let greedy: Vec<_> = (0..6)
+            .map(|_| (Arc::clone(&lock), Arc::clone(&stop)))
+            .map(|(lock, stop)| {
+                thread::spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        *lock.write() += 1;
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..50 {
+            assert!(lock.try_write_for(Duration::from_secs(5)).is_some());
+            assert!(lock.try_read_for(Duration::from_secs(5)).is_some());
+        }
+        stop.store(true, Ordering::Relaxed);
+        greedy.into_iter().for_each(|thread| thread.join().unwrap());
+        assert!(lock.try_write().is_some());
     });
 }
 

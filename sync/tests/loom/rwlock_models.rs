@@ -8,7 +8,7 @@ use loom::thread;
 
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, check_bounded};
 use crate::rwlock::RawRwLock;
-use crate::rwlock::state::{Claim, Hold, Policy, State};
+use crate::rwlock::state::{Claim, FEW, Hold, Policy, State, Unlock};
 use crate::wait::{self, Until, own_as};
 
 /// A lock, and the value behind it.
@@ -37,11 +37,11 @@ impl Patience {
 }
 
 impl Locked {
-    fn new(policy: Policy) -> Arc<Self> {
-        let locked = Locked { state: State::new(policy), value: UnsafeCell::new(0) };
+    fn new(policy: Policy, few: u8) -> Arc<Self> {
+        let locked = Locked { state: State::new(policy, few), value: UnsafeCell::new(0) };
         // Each of loom's objects is made by its first use.
         assert!(!locked.state.look().written);
-        locked.state.settle();
+        locked.state.settle(Unlock::Usual);
         locked.value.get();
         Arc::new(locked)
     }
@@ -62,19 +62,19 @@ impl Locked {
 
     fn leave_read(&self) {
         if self.state.leave_read() {
-            self.state.settle();
+            self.state.settle(Unlock::Usual);
         }
     }
 
     fn leave_write(&self, to: Option<Hold>) {
         if !self.state.try_leave_write(to) {
-            self.state.exchange(Hold::Write, to);
+            self.state.exchange(Hold::Write, to, Unlock::Usual);
         }
     }
 
     fn leave_upgradable(&self, to: Option<Hold>) {
         if !self.state.try_leave_upgradable(to) {
-            self.state.exchange(Hold::Upgradable, to);
+            self.state.exchange(Hold::Upgradable, to, Unlock::Usual);
         }
     }
 
@@ -98,6 +98,13 @@ impl Locked {
     }
 }
 
+/// Checks a model of a lock that is handed over, and of one for which each waiter is a crowd, so that it is opened.
+fn check_both(preemptions: usize, model: impl Fn(u8) + Copy + Send + Sync + 'static) {
+    for few in [FEW, 0] {
+        check_bounded(preemptions, move || model(few));
+    }
+}
+
 fn beside(locked: &Arc<Locked>, f: impl FnOnce(&Locked) + 'static) -> thread::JoinHandle<()> {
     let locked = Arc::clone(locked);
     thread::spawn(move || f(&locked))
@@ -106,8 +113,8 @@ fn beside(locked: &Arc<Locked>, f: impl FnOnce(&Locked) + 'static) -> thread::Jo
 /// Finds: two writers at once, a value that the next writer does not see, a hand-over without a wake.
 #[test]
 fn writers_hand_the_lock_over() {
-    check_bounded(2, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(2, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         let others = [0, 1].map(|_| beside(&locked, |locked| assert!(locked.write_once(Patience::Endless))));
         assert!(locked.write_once(Patience::Endless));
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -125,8 +132,8 @@ fn the_last_reader_lets_the_writer_in() {
 }
 
 fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
-    check_bounded(2, move || {
-        let locked = Locked::new(policy);
+    check_both(2, move |few| {
+        let locked = Locked::new(policy, few);
         assert!(locked.state.try_read());
         let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
         let reader = beside(&locked, |locked| {
@@ -144,8 +151,8 @@ fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
 /// Finds: a reader that goes past a writer as the last one leaves, and leaves it waiting, or is inside with it.
 #[test]
 fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
-    check_bounded(2, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(2, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         assert!(locked.state.try_read());
         let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
         let recursive = beside(&locked, |locked| {
@@ -167,8 +174,8 @@ fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
 /// that ends for a reader that came after it.
 #[test]
 fn a_reader_is_admitted_or_gives_up() {
-    check_bounded(2, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(2, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         assert!(locked.state.try_write());
         let readers = [Patience::None, Patience::Endless].map(|patience| {
             beside(&locked, move |locked| {
@@ -188,8 +195,8 @@ fn a_reader_is_admitted_or_gives_up() {
 /// Finds: a lock that stays CLOSED after a writer's deadline; a granted writer that does not know it.
 #[test]
 fn a_writer_that_gives_up_opens_the_lock() {
-    check_bounded(2, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(2, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         assert!(locked.state.try_read());
         let written = Arc::new(std::sync::atomic::AtomicU32::new(0));
         let writer = {
@@ -213,8 +220,8 @@ fn a_writer_that_gives_up_opens_the_lock() {
 /// Finds: an upgrade and the last reader that miss each other.
 #[test]
 fn an_upgrade_goes_in_after_the_last_reader() {
-    check_bounded(3, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(3, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         assert!(locked.state.try_read() && locked.state.try_claim(Claim::Upgradable));
         let reader = beside(&locked, |locked| locked.leave_read());
         assert!(locked.claim(Claim::Upgrade, Patience::Endless));
@@ -229,8 +236,8 @@ fn an_upgrade_goes_in_after_the_last_reader() {
 /// Finds: a writer that comes as an upgrade is granted, and is let in beside it or never.
 #[test]
 fn a_writer_goes_in_after_an_upgrade() {
-    check_bounded(3, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(3, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         assert!(locked.state.try_claim(Claim::Upgradable));
         let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
         assert!(locked.claim(Claim::Upgrade, Patience::Endless));
@@ -245,8 +252,8 @@ fn a_writer_goes_in_after_an_upgrade() {
 /// Finds: an upgrade at its deadline that is granted and lost; a reader that waited only for it and sleeps on.
 #[test]
 fn an_upgrade_is_granted_or_gives_up() {
-    check_bounded(3, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(3, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         assert!(locked.state.try_read() && locked.state.try_claim(Claim::Upgradable));
         let reader = beside(&locked, |locked| {
             locked.leave_read();
@@ -270,8 +277,8 @@ fn an_upgrade_is_granted_or_gives_up() {
 /// Finds: an upgradable reader in the queue of writers that is not let in with readers, or is let in with another one.
 #[test]
 fn upgradable_readers_take_turns_with_a_writer() {
-    check_bounded(2, || {
-        let locked = Locked::new(Policy::PhaseFair);
+    check_both(2, |few| {
+        let locked = Locked::new(Policy::PhaseFair, few);
         let upgradable = |locked: &Locked| {
             assert!(locked.claim(Claim::Upgradable, Patience::Endless));
             locked.add();
@@ -289,8 +296,8 @@ fn upgradable_readers_take_turns_with_a_writer() {
 /// Finds: a downgrade that leaves a reader waiting, or does not show it what was written.
 #[test]
 fn a_downgrade_lets_a_reader_in() {
-    check_bounded(3, || {
-        let locked = Locked::new(Policy::WriterFirst);
+    check_both(3, |few| {
+        let locked = Locked::new(Policy::WriterFirst, few);
         assert!(locked.state.try_write());
         let reader = beside(&locked, |locked| {
             assert!(locked.read(Patience::Endless));
