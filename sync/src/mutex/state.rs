@@ -193,11 +193,11 @@ impl Word {
         seen
     }
 
-    /// Takes the mutex if it is free, in one try. One locked instruction.
+    /// Takes the mutex if it is free and has no waiters, in one try. One locked instruction.
     #[inline]
     pub(crate) fn take_free(&self, me: Owner) -> bool {
-        let seen = self.look();
-        seen.owner().is_none() && self.exchange(seen, seen.with_owner(me.as_ptr()), TAKE).is_ok()
+        let free = Snapshot(ptr::null_mut());
+        self.exchange(free, free.with_owner(me.as_ptr()), TAKE).is_ok()
     }
 
     /// Takes the mutex if it is free.
