@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use lock_api::GuardNoSend;
 
-use super::state::{Claim, FEW, Hold, Policy, State, Unlock};
+use super::state::{Claim, Hold, Policy, SHORT_QUEUE, State, Unlock};
 use crate::budget;
 use crate::primitive::{AtomicU64, Ordering, fence};
 use crate::wait::{self, Looks, Until, WaitDescription};
@@ -42,7 +42,7 @@ static RWLOCK: WaitDescription = WaitDescription::new("rwlock").owner_number(
 
 impl RawRwLock {
     const fn with(policy: Policy) -> Self {
-        RawRwLock { state: State::new(policy, FEW), owner: AtomicU64::new(0) }
+        RawRwLock { state: State::new(policy, SHORT_QUEUE), owner: AtomicU64::new(0) }
     }
 
     /// Makes an unlocked lock in which a waiting writer goes before later readers.

@@ -33,8 +33,8 @@
 //!   two ways:
 //!   * The lock is *handed over*: the word is theirs before they are woken, and no arrival overtakes a waiter. A writer or an
 //!     upgradable reader leaves in the same step that grants the next claim, and the last reader leaves the word CLOSED.
-//!   * In a crowd, where the wake has to reach another worker or thread, the lock is *opened*: it is free, and the waiters are
-//!     woken to compete with arrivals. Handed over, the lock would stand still until they run, and all others would queue.
+//!   * Where more than two wait, and the wake has to reach another worker or thread, the lock is *opened*: it is free, and
+//!     they are woken to compete with arrivals. Handed over, it would stand still until they run, and all others would queue.
 //!     A waiter that was woken in vain goes back to the front of its lane, and is handed the lock a millisecond after its
 //!     first wake.
 //! * **No waiter is forgotten**: an arrival queues and a holder leaves by read-modify-writes of one word. Either the arrival
@@ -61,8 +61,8 @@ use fibra_runtime::clock;
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::{self, Admit, Looks, Outcome, Until, WaitQueue, Waiters, WorkerId};
 
-/// How many waiters make no crowd: an unlock hands the lock over, whatever the wake takes.
-pub(crate) const FEW: u8 = 2;
+/// How many waiters a short queue has at most: an unlock hands the lock over to them, whatever the wake takes.
+pub(crate) const SHORT_QUEUE: u8 = 2;
 
 /// How long a woken waiter may be overtaken before the lock is handed over to it, and may be on its way before an unlock
 /// wakes another.
@@ -164,8 +164,8 @@ pub(crate) struct State {
     word: AtomicU64,
     queue: WaitQueue<Known, Waiter, LANES>,
     policy: Policy,
-    /// How many waiters make no crowd.
-    few: u8,
+    /// How many waiters a short queue has at most.
+    short_queue: u8,
 }
 
 /// What the lock knows of its waiters.
@@ -214,7 +214,7 @@ impl Waiter {
 /// How an unlock treats waiters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Unlock {
-    /// In a crowd they may have to compete with arrivals.
+    /// In a long queue they may have to compete with arrivals.
     Usual,
     /// They are handed the lock.
     Fair,
@@ -238,9 +238,9 @@ impl State {
     /// The offset of the queue, which a description of a wait starts from.
     pub(crate) const QUEUE: isize = offset_of!(State, queue) as isize;
 
-    pub(crate) const fn new(policy: Policy, few: u8) -> Self {
+    pub(crate) const fn new(policy: Policy, short_queue: u8) -> Self {
         let known = Known { waiters: 0, writers: 0, on_its_way: None };
-        State { word: AtomicU64::new(0), queue: WaitQueue::new(known), policy, few }
+        State { word: AtomicU64::new(0), queue: WaitQueue::new(known), policy, short_queue }
     }
 
     /// Lets a reader in, unless the word is CLOSED.
@@ -410,63 +410,70 @@ impl State {
 
     fn settle_from(&self, change: Change, known: &mut Known, waiters: &mut Waiters<'_, Waiter, LANES>) {
         let mut seen = self.word.load(Ordering::Relaxed);
-        let (plan, turn) = loop {
+        let (plan, hand_off) = loop {
             let plan =
                 Self::plan(seen - change.from + change.to, change.readers_first, known.writers, waiters);
-            let turn = self.turn(&plan, change.unlock, known, waiters);
-            let next = match turn {
-                Turn::HandOver => plan.word,
-                Turn::Open(_) => plan.word & AWAITED | plan.held,
-                Turn::LeaveOpen => AWAITED | plan.held,
+            let hand_off = self.hand_off(&plan, change.unlock, known, waiters);
+            let next = match hand_off {
+                HandOff::Direct => plan.word,
+                HandOff::Compete(_) => plan.word & AWAITED | plan.held,
+                HandOff::None => AWAITED | plan.held,
             };
             // Release: pairs with the Acquire of callers that lock from now on. Acquire: pairs with the Release of the
             // readers that have left; the wakes pass it on.
             match self.word.compare_exchange_weak(seen, next, Ordering::AcqRel, Ordering::Relaxed) {
-                Ok(_) => break (plan, turn),
+                Ok(_) => break (plan, hand_off),
                 Err(now) => seen = now,
             }
         };
         let mut serve = |waiter: &mut Waiter| {
             known.leaves(waiter.claim);
-            match turn {
-                Turn::Open(now) => _ = waiter.woken.get_or_insert(now),
-                Turn::HandOver | Turn::LeaveOpen => waiter.holds = true,
+            match hand_off {
+                HandOff::Compete(now) => _ = waiter.woken.get_or_insert(now),
+                HandOff::Direct | HandOff::None => waiter.holds = true,
             }
         };
-        if turn == Turn::LeaveOpen {
+        if hand_off == HandOff::None {
             return;
         }
         if let Some(claim) = plan.claim {
             waiters.serve_front(claim.lane(), &mut serve);
         }
         while plan.admits_readers && waiters.serve_front(READERS, &mut serve).is_some() {}
-        if let Turn::Open(now) = turn {
+        if let HandOff::Compete(now) = hand_off {
             known.on_its_way = Some(now);
         }
     }
 
-    /// How the waiters of a plan get their turn.
-    fn turn(&self, plan: &Plan, unlock: Unlock, known: &Known, waiters: &Waiters<'_, Waiter, LANES>) -> Turn {
+    /// Decides how the waiters of a plan go in.
+    fn hand_off(
+        &self,
+        plan: &Plan,
+        unlock: Unlock,
+        known: &Known,
+        waiters: &Waiters<'_, Waiter, LANES>,
+    ) -> HandOff {
         let lanes = [plan.claim.map(Claim::lane), plan.admits_readers.then_some(READERS)];
         let lanes = || lanes.into_iter().flatten();
         // An upgrade holds the lock already.
         let is_strict = unlock == Unlock::Fair || plan.claim == Some(Claim::Upgrade);
-        if is_strict || lanes().next().is_none() || known.waiters <= usize::from(self.few) {
-            return Turn::HandOver;
+        let is_short = known.on_its_way.is_none() && known.waiters <= usize::from(self.short_queue);
+        if is_strict || is_short || lanes().next().is_none() {
+            return HandOff::Direct;
         }
         let now = clock::now();
         let mut first = lanes().filter_map(|lane| waiters.front(lane));
         if first.any(|waiter| waiter.is_overdue(now)) {
-            return Turn::HandOver;
+            return HandOff::Direct;
         }
         if known.on_its_way.is_some_and(|woken| now.saturating_duration_since(woken) < PATIENCE) {
-            return Turn::LeaveOpen;
+            return HandOff::None;
         }
         let are_here = |lane| match lane {
             READERS => waiters.iter(READERS).all(Waiter::is_here),
             lane => waiters.front(lane).is_some_and(Waiter::is_here),
         };
-        if lanes().all(are_here) { Turn::HandOver } else { Turn::Open(now) }
+        if lanes().all(are_here) { HandOff::Direct } else { HandOff::Compete(now) }
     }
 
     /// What may be granted beside the holds of `word`.
@@ -519,15 +526,15 @@ impl State {
     }
 }
 
-/// How the waiters of a plan get their turn.
+/// How the waiters of a plan go in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Turn {
+enum HandOff {
     /// They are handed the lock.
-    HandOver,
-    /// They are woken now and compete with arrivals.
-    Open(Instant),
-    /// They wait on, since one that competes is on its way.
-    LeaveOpen,
+    Direct,
+    /// They are woken now, and compete with arrivals.
+    Compete(Instant),
+    /// They wait on: another waiter that competes is on its way.
+    None,
 }
 
 /// What settling does: the next word, and which waiters it serves.

@@ -422,15 +422,15 @@ fn upgrades_at_their_deadline_as_the_last_reader_leaves_are_done_or_not() {
     });
 }
 
-/// Has a crowd of tasks wait in a runtime whose only worker then computes, unlocks, and calls `meanwhile`.
-fn beside_a_crowd_that_cannot_come(crowd: fn(&RwLock<i32>), meanwhile: fn(&RwLock<i32>)) {
+/// Has five tasks wait in a runtime whose only worker then computes, unlocks, and calls `meanwhile`.
+fn beside_waiters_that_cannot_come(wait: fn(&RwLock<i32>), meanwhile: fn(&RwLock<i32>)) {
     guarded(|| {
         for lock in [RwLock::new(0), RwLock::writer_first(0)].map(Arc::new) {
             let other = runtime(1);
             let (computes, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
             let writing = lock.write();
             let waiters: Vec<_> =
-                (0..5).map(|_| Arc::clone(&lock)).map(|lock| other.spawn(move || crowd(&lock))).collect();
+                (0..5).map(|_| Arc::clone(&lock)).map(|lock| other.spawn(move || wait(&lock))).collect();
             let task = {
                 let (computes, stop) = (Arc::clone(&computes), Arc::clone(&stop));
                 other.spawn(move || {
@@ -452,8 +452,8 @@ fn beside_a_crowd_that_cannot_come(crowd: fn(&RwLock<i32>), meanwhile: fn(&RwLoc
 }
 
 #[test]
-fn a_crowd_of_writers_whose_worker_computes_leaves_the_lock_to_others() {
-    beside_a_crowd_that_cannot_come(
+fn many_writers_whose_worker_computes_leave_the_lock_to_others() {
+    beside_waiters_that_cannot_come(
         |lock| *lock.write() += 1,
         |lock| {
             for _ in 0..100 {
@@ -466,8 +466,8 @@ fn a_crowd_of_writers_whose_worker_computes_leaves_the_lock_to_others() {
 }
 
 #[test]
-fn a_crowd_of_readers_whose_worker_computes_leaves_the_lock_to_others() {
-    beside_a_crowd_that_cannot_come(
+fn many_readers_whose_worker_computes_leave_the_lock_to_others() {
+    beside_waiters_that_cannot_come(
         |lock| assert!(*lock.read() > 0),
         |lock| {
             for _ in 0..100 {
@@ -479,7 +479,7 @@ fn a_crowd_of_readers_whose_worker_computes_leaves_the_lock_to_others() {
 }
 
 #[test]
-fn a_waiter_of_a_crowd_that_arrivals_overtake_gets_in_soon() {
+fn a_waiter_that_arrivals_overtake_gets_in_soon() {
     guarded(|| {
         let lock = Arc::new(RwLock::new(0));
         let stop = Arc::new(AtomicBool::new(false));

@@ -8,7 +8,7 @@ use loom::thread;
 
 use crate::primitive::{AtomicBool, Ordering, UnsafeCell, check_bounded};
 use crate::rwlock::RawRwLock;
-use crate::rwlock::state::{Claim, FEW, Hold, Policy, State, Unlock};
+use crate::rwlock::state::{Claim, Hold, Policy, SHORT_QUEUE, State, Unlock};
 use crate::wait::{self, Until, own_as};
 
 /// A lock, and the value behind it.
@@ -37,8 +37,8 @@ impl Patience {
 }
 
 impl Locked {
-    fn new(policy: Policy, few: u8) -> Arc<Self> {
-        let locked = Locked { state: State::new(policy, few), value: UnsafeCell::new(0) };
+    fn new(policy: Policy, short_queue: u8) -> Arc<Self> {
+        let locked = Locked { state: State::new(policy, short_queue), value: UnsafeCell::new(0) };
         // Each of loom's objects is made by its first use.
         assert!(!locked.state.look().written);
         locked.state.settle(Unlock::Usual);
@@ -98,10 +98,10 @@ impl Locked {
     }
 }
 
-/// Checks a model of a lock that is handed over, and of one for which each waiter is a crowd, so that it is opened.
+/// Checks a model of a lock that is handed over, and of one for which each queue is long, so that it is opened.
 fn check_both(preemptions: usize, model: impl Fn(u8) + Copy + Send + Sync + 'static) {
-    for few in [FEW, 0] {
-        check_bounded(preemptions, move || model(few));
+    for short_queue in [SHORT_QUEUE, 0] {
+        check_bounded(preemptions, move || model(short_queue));
     }
 }
 
@@ -113,8 +113,8 @@ fn beside(locked: &Arc<Locked>, f: impl FnOnce(&Locked) + 'static) -> thread::Jo
 /// Finds: two writers at once, a value that the next writer does not see, a hand-over without a wake.
 #[test]
 fn writers_hand_the_lock_over() {
-    check_both(2, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(2, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         let others = [0, 1].map(|_| beside(&locked, |locked| assert!(locked.write_once(Patience::Endless))));
         assert!(locked.write_once(Patience::Endless));
         others.into_iter().for_each(|other| other.join().unwrap());
@@ -132,8 +132,8 @@ fn the_last_reader_lets_the_writer_in() {
 }
 
 fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
-    check_both(2, move |few| {
-        let locked = Locked::new(policy, few);
+    check_both(2, move |short_queue| {
+        let locked = Locked::new(policy, short_queue);
         assert!(locked.state.try_read());
         let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
         let reader = beside(&locked, |locked| {
@@ -151,8 +151,8 @@ fn the_last_reader_lets_the_writer_in_by(policy: Policy) {
 /// Finds: a reader that goes past a writer as the last one leaves, and leaves it waiting, or is inside with it.
 #[test]
 fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
-    check_both(2, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(2, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         assert!(locked.state.try_read());
         let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
         let recursive = beside(&locked, |locked| {
@@ -174,8 +174,8 @@ fn a_recursive_reader_leaves_the_lock_to_the_writer_it_went_past() {
 /// that ends for a reader that came after it.
 #[test]
 fn a_reader_is_admitted_or_gives_up() {
-    check_both(2, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(2, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         assert!(locked.state.try_write());
         let readers = [Patience::None, Patience::Endless].map(|patience| {
             beside(&locked, move |locked| {
@@ -195,8 +195,8 @@ fn a_reader_is_admitted_or_gives_up() {
 /// Finds: a lock that stays CLOSED after a writer's deadline; a granted writer that does not know it.
 #[test]
 fn a_writer_that_gives_up_opens_the_lock() {
-    check_both(2, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(2, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         assert!(locked.state.try_read());
         let written = Arc::new(std::sync::atomic::AtomicU32::new(0));
         let writer = {
@@ -220,8 +220,8 @@ fn a_writer_that_gives_up_opens_the_lock() {
 /// Finds: an upgrade and the last reader that miss each other.
 #[test]
 fn an_upgrade_goes_in_after_the_last_reader() {
-    check_both(3, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(3, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         assert!(locked.state.try_read() && locked.state.try_claim(Claim::Upgradable));
         let reader = beside(&locked, |locked| locked.leave_read());
         assert!(locked.claim(Claim::Upgrade, Patience::Endless));
@@ -236,8 +236,8 @@ fn an_upgrade_goes_in_after_the_last_reader() {
 /// Finds: a writer that comes as an upgrade is granted, and is let in beside it or never.
 #[test]
 fn a_writer_goes_in_after_an_upgrade() {
-    check_both(3, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(3, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         assert!(locked.state.try_claim(Claim::Upgradable));
         let writer = beside(&locked, |locked| assert!(locked.write_once(Patience::Endless)));
         assert!(locked.claim(Claim::Upgrade, Patience::Endless));
@@ -252,8 +252,8 @@ fn a_writer_goes_in_after_an_upgrade() {
 /// Finds: an upgrade at its deadline that is granted and lost; a reader that waited only for it and sleeps on.
 #[test]
 fn an_upgrade_is_granted_or_gives_up() {
-    check_both(3, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(3, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         assert!(locked.state.try_read() && locked.state.try_claim(Claim::Upgradable));
         let reader = beside(&locked, |locked| {
             locked.leave_read();
@@ -277,8 +277,8 @@ fn an_upgrade_is_granted_or_gives_up() {
 /// Finds: an upgradable reader in the queue of writers that is not let in with readers, or is let in with another one.
 #[test]
 fn upgradable_readers_take_turns_with_a_writer() {
-    check_both(2, |few| {
-        let locked = Locked::new(Policy::PhaseFair, few);
+    check_both(2, |short_queue| {
+        let locked = Locked::new(Policy::PhaseFair, short_queue);
         let upgradable = |locked: &Locked| {
             assert!(locked.claim(Claim::Upgradable, Patience::Endless));
             locked.add();
@@ -296,8 +296,8 @@ fn upgradable_readers_take_turns_with_a_writer() {
 /// Finds: a downgrade that leaves a reader waiting, or does not show it what was written.
 #[test]
 fn a_downgrade_lets_a_reader_in() {
-    check_both(3, |few| {
-        let locked = Locked::new(Policy::WriterFirst, few);
+    check_both(3, |short_queue| {
+        let locked = Locked::new(Policy::WriterFirst, short_queue);
         assert!(locked.state.try_write());
         let reader = beside(&locked, |locked| {
             assert!(locked.read(Patience::Endless));
