@@ -240,6 +240,9 @@ impl<T> Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
+        if self.is_empty() {
+            return self.free();
+        }
         drop_all(|| {
             while let Some(popped) = self.pop() {
                 drop(popped.message);

@@ -578,23 +578,28 @@ impl<T> Shared<T> {
                 || (),
                 |_, _, _, _| (),
             );
-            match (place, outcome) {
-                (Place::Granted(grant), _) => return Ok(grant),
-                (_, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
-                _ => {}
+            match (self.reserve_after(place), outcome) {
+                (Reserve::Granted(grant), _) => return Ok(grant),
+                (Reserve::Disconnected, _) => return Err(SendTimeoutError::Disconnected(())),
+                (Reserve::Full, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
+                (Reserve::Full, _) => {}
             }
-            match self.reserve() {
-                Reserve::Granted(grant) => return Ok(grant),
-                Reserve::Disconnected => return Err(SendTimeoutError::Disconnected(())),
-                Reserve::Full => {}
-            }
+        }
+    }
+
+    /// Says what a wait for a right to send has brought; without one it tries again.
+    fn reserve_after(&self, waited: Place<T>) -> Reserve<T> {
+        match waited {
+            Place::Granted(grant) => Reserve::Granted(grant),
+            Place::Message(_) | Place::Arm => self.reserve(),
         }
     }
 
     /// Waits for a right to send, as a future, where a slot can be reserved. None if no receiver is left.
     pub(super) async fn reserve_async(&self) -> Option<Grant<T>> {
+        let mut reserved = self.reserve();
         loop {
-            match self.reserve() {
+            match reserved {
                 Reserve::Granted(grant) => return Some(grant),
                 Reserve::Disconnected => return None,
                 Reserve::Full => {}
@@ -609,9 +614,7 @@ impl<T> Shared<T> {
                     }
                 },
             );
-            if let (_, Place::Granted(grant)) = waits.await {
-                return Some(grant);
-            }
+            reserved = self.reserve_after(waits.await.1);
         }
     }
 
