@@ -223,6 +223,10 @@ impl<T> Sender<T> {
     /// # Cancellation
     /// A cancellation point.
     ///
+    /// # Deadlocks
+    /// The destructor of a message that waited in this channel must not call it: the last receiver counts as gone once these
+    /// destructors have returned.
+    ///
     /// # Examples
     /// ```
     /// use std::time::{Duration, Instant};
@@ -265,6 +269,8 @@ impl<T> Sender<T> {
     }
 
     /// Waits until there is no receiver, as a future that may be dropped at any time.
+    ///
+    /// The destructor of a message that waited in this channel must not wait for it, as for [`closed`](Sender::closed).
     ///
     /// # Examples
     /// ```

@@ -321,13 +321,20 @@
 //!
 //! # What a select cannot wait for
 //!
-//! ```compile_fail,E0599
+//! The error names the cases that there are, also for what is behind a pointer:
+//! ```compile_fail,E0277
 //! let lock = fibra_sync::Mutex::new(0);
 //! fibra_sync::select! {
 //!     wait(lock) => {}
 //! }
 //! ```
-//! Here the error also names the cases that there are:
+//! ```compile_fail,E0277
+//! let signal = std::sync::Arc::new(String::new());
+//! fibra_sync::select_biased! {
+//!     wait(signal) => {}
+//!     default => {}
+//! }
+//! ```
 //! ```compile_fail,E0277
 //! let lock = fibra_sync::Mutex::new(0);
 //! fibra_sync::channel::Select::new().wait(&lock);

@@ -151,7 +151,7 @@ pub struct LockedQueue<'q, S, T, const LANES: usize> {
     inner: LockGuard<'q, Inner<S, T, LANES>, AtomicU32>,
 }
 
-impl<S, T, const LANES: usize> LockedQueue<'_, S, T, LANES> {
+impl<'q, S, T, const LANES: usize> LockedQueue<'q, S, T, LANES> {
     /// Returns the state.
     #[inline(always)]
     pub fn state(&mut self) -> &mut S {
@@ -164,13 +164,50 @@ impl<S, T, const LANES: usize> LockedQueue<'_, S, T, LANES> {
         self.inner.lanes.iter().all(Lane::is_bare)
     }
 
+    /// Serves the longest waiter in `lane`. `Err`: there is none.
+    #[inline(always)]
+    pub fn serve_front(mut self, lane: usize) -> Result<ServingQueue<'q, S, T, LANES>, Self> {
+        match self.inner.lanes[lane].serve_front_alone() {
+            Some(served) => Ok(ServingQueue { inner: self.inner, served }),
+            None => Err(self),
+        }
+    }
+
+    /// Goes on to serve waiters.
+    #[inline(always)]
+    pub fn serving(self) -> ServingQueue<'q, S, T, LANES> {
+        ServingQueue { inner: self.inner, served: Served::new() }
+    }
+
     /// Runs `f` and releases the lock. Waiters that `f` serves are woken after that.
     #[inline]
     pub fn with<R>(self, f: impl FnOnce(&mut S, &mut Waiters<'_, T, LANES>) -> R) -> R {
-        // Dropped after the lock, also by a panic of `f`: that wakes.
-        let mut served = Served::new();
-        let mut inner = self.inner;
-        let Inner { state, lanes } = &mut *inner;
-        f(state, &mut Waiters::new(lanes, &mut served))
+        let mut queue = self.serving();
+        let (state, mut waiters) = queue.parts();
+        f(state, &mut waiters)
+    }
+}
+
+/// A wait queue while its lock is held, and the waiters that were served under it.
+///
+/// Its drop releases the lock, and then wakes them. For code that would have to carry large data in and out of a closure.
+pub struct ServingQueue<'q, S, T, const LANES: usize> {
+    inner: LockGuard<'q, Inner<S, T, LANES>, AtomicU32>,
+    /// Its drop wakes, so that it comes after the lock.
+    served: Served<T>,
+}
+
+impl<S, T, const LANES: usize> ServingQueue<'_, S, T, LANES> {
+    /// Returns the data of the waiter that was served first.
+    #[inline(always)]
+    pub fn first_served(&mut self) -> Option<&mut T> {
+        self.served.first_data()
+    }
+
+    /// Returns the state and the waiters.
+    #[inline(always)]
+    pub fn parts(&mut self) -> (&mut S, Waiters<'_, T, LANES>) {
+        let Inner { state, lanes } = &mut *self.inner;
+        (state, Waiters::new(lanes, &mut self.served))
     }
 }

@@ -52,11 +52,7 @@ impl Pool {
     /// As [`take`](Self::take), and `InvalidInput` where no such stack fits into the address space.
     #[inline]
     pub(crate) fn take_sized(&mut self, bytes: usize) -> io::Result<Stack> {
-        let size = size::class_of(bytes, sys::page_size())?;
-        match self.cache(size).0.pop() {
-            Some(stack) => Ok(stack),
-            None => self.take_slow(size),
-        }
+        self.take_warm_or(bytes, Pool::take_slow)
     }
 
     /// Takes a stack of at least `bytes` at once, also where other pools wait.
@@ -67,10 +63,20 @@ impl Pool {
     ///
     /// As for [`take_sized`](Self::take_sized).
     pub(crate) fn take_before_others(&mut self, bytes: usize) -> io::Result<Stack> {
+        self.take_warm_or(bytes, |pool, size| pool.take_elsewhere(size).inspect_err(|_| pool.enter_line()))
+    }
+
+    /// Takes a stack of at least `bytes` that is warm here, or has `otherwise` take one of that class.
+    #[inline(always)]
+    fn take_warm_or(
+        &mut self,
+        bytes: usize,
+        otherwise: impl FnOnce(&mut Pool, usize) -> io::Result<Stack>,
+    ) -> io::Result<Stack> {
         let size = size::class_of(bytes, sys::page_size())?;
         match self.cache(size).0.pop() {
             Some(stack) => Ok(stack),
-            None => self.take_elsewhere(size).inspect_err(|_| self.enter_line()),
+            None => otherwise(self, size),
         }
     }
 

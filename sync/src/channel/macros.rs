@@ -280,10 +280,7 @@ macro_rules! __select {
         let sender: &$crate::channel::Sender<_> = $sender;
         $crate::channel::__private::SendArm::new(sender)
     }};
-    (@arm wait $source:ident) => {{
-        use $crate::channel::__private::SelectArm as _;
-        $source.select_arm()
-    }};
+    (@arm wait $source:ident) => { $crate::channel::__private::wait_arm($source) };
     (@arm join $handle:ident) => {{
         let handle: &mut $crate::channel::__private::JoinHandle<_> = $handle;
         $crate::channel::__private::JoinArm::new(handle)

@@ -80,7 +80,7 @@ pub mod __private {
     pub use super::join_arm::JoinArm;
     pub use super::receive_arm::RecvArm;
     pub use super::send_arm::SendArm;
-    pub use super::wait_arm::{SelectArm, WaitArm};
+    pub use super::wait_arm::{WaitArm, wait_arm};
     pub use crate::countdown::Countdown;
     pub use fibra_runtime::JoinHandle;
 }

@@ -4,22 +4,14 @@
 
 use super::places::Grant;
 
-/// Where a message that was sent is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// In the queue.
-    Queued,
-    /// With a receiver that waited.
-    Handed,
-}
-
-/// The reason why a message was not sent.
+/// The reason why there is no slot for a message.
 #[must_use]
-pub(crate) enum Refused<T> {
-    Full(T),
-    Disconnected(T),
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    Full,
+    Disconnected,
     /// The queue [needs](super::queue::Queue::supply) another block first.
-    Cramped(T),
+    Cramped,
 }
 
 /// The reason why no message was received.
@@ -28,7 +20,7 @@ pub(crate) enum Missing {
     Empty,
     Disconnected,
     /// The first waiting sender is the arm of a select: [`State::pair`](super::state::State::pair) pairs with it at a
-    /// rendezvous, [`State::take_past_arms`](super::state::State::take_past_arms) takes from a sender behind it.
+    /// rendezvous, [`State::serve_sender_past_arms`](super::state::State::serve_sender_past_arms) serves a sender behind it.
     Arm,
 }
 

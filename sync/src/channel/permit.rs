@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::error::SendError;
-use super::places::{Grant, Place};
+use super::places::Grant;
 use super::shared::Shared;
 
 /// The right to send one message without waiting.
@@ -51,7 +51,7 @@ impl<'a, T> Permit<'a, T> {
         match self.grant.take() {
             Some(Grant::Room) => self.channel.fulfil(message),
             Some(Grant::Partner(partner)) => {
-                partner.give(|place| *place = Place::Message(message));
+                partner.give(|place| place.give(message));
                 Ok(())
             }
             None => Err(SendError(message)),

@@ -20,10 +20,9 @@ pub(crate) type Waiting<'a, T> = Waiters<'a, Place<T>, LANES>;
 
 /// Data of a waiter.
 pub(crate) enum Place<T> {
-    /// Nothing: a receiver, a watcher, or a sender whose message was taken.
-    Empty,
-    /// The message of a waiting sender, or for a receiver that was served.
-    Message(T),
+    /// The message of a waiting sender, or for a receiver that was served. None for one that waits, for a watcher, and once it
+    /// was taken.
+    Message(Option<T>),
     /// Nothing yet: the send arm of a select, or a reservation, which makes its message once it is granted.
     Arm,
     /// A send arm or a reservation that may send.
@@ -39,20 +38,35 @@ pub(crate) enum Grant<T> {
 }
 
 impl<T> Place<T> {
+    pub(crate) const EMPTY: Self = Place::Message(None);
+
+    #[inline(always)]
+    pub(crate) fn of(message: T) -> Self {
+        Place::Message(Some(message))
+    }
+
     pub(crate) fn has_message(&self) -> bool {
-        matches!(self, Place::Message(_))
+        matches!(self, Place::Message(Some(_)))
     }
 
     pub(crate) fn is_arm(&self) -> bool {
         matches!(self, Place::Arm)
     }
 
+    /// Puts a message into the place of a receiver, which has none.
+    #[inline(always)]
+    pub(crate) fn give(&mut self, message: T) {
+        if let Place::Message(place) = self {
+            *place = Some(message);
+        }
+    }
+
     /// Takes the message, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self) -> Option<T> {
         match self {
-            Place::Message(_) => std::mem::replace(self, Place::Empty).message(),
-            Place::Empty | Place::Arm | Place::Granted(_) => None,
+            Place::Message(message) => message.take(),
+            Place::Arm | Place::Granted(_) => None,
         }
     }
 
@@ -60,8 +74,8 @@ impl<T> Place<T> {
     #[inline]
     pub(crate) fn message(self) -> Option<T> {
         match self {
-            Place::Message(message) => Some(message),
-            Place::Empty | Place::Arm | Place::Granted(_) => None,
+            Place::Message(message) => message,
+            Place::Arm | Place::Granted(_) => None,
         }
     }
 }

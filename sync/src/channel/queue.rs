@@ -65,6 +65,26 @@ pub(crate) struct Popped<T> {
     pub(crate) spent: Option<Box<Block<T>>>,
 }
 
+/// A free slot at the end of a queue. So a message is moved only once there is a place for it.
+#[must_use]
+pub(crate) struct Slot<'a, T> {
+    /// Its `tail_index` is less than its `span`.
+    queue: &'a mut Queue<T>,
+}
+
+impl<T> Slot<'_, T> {
+    /// Appends a message.
+    #[inline(always)]
+    pub(crate) fn fill(self, message: T) {
+        let queue = self.queue;
+        // SAFETY: `tail` has `span` slots, of which this one is free: in a ring by the count of the room, in a chain since
+        // slots are written once between two turns.
+        unsafe { (*queue.tail.add(queue.tail_index)).write(message) };
+        queue.tail_index += 1;
+        queue.len += 1;
+    }
+}
+
 // SAFETY: the queue owns its slots and the messages in them, and hands out nothing that points into it.
 unsafe impl<T: Send> Send for Queue<T> {}
 
@@ -84,7 +104,11 @@ impl<T> Queue<T> {
     /// A queue of one message, or none.
     pub(crate) fn of(message: Option<T>) -> Self {
         let mut queue = Queue::ring(usize::from(message.is_some()));
-        message.into_iter().for_each(|message| _ = queue.push(message));
+        if let Some(message) = message
+            && let Some(slot) = queue.slot()
+        {
+            slot.fill(message);
+        }
         queue
     }
 
@@ -111,19 +135,14 @@ impl<T> Queue<T> {
         self.len == 0
     }
 
-    /// Appends a message. `Err`: [`supply`](Queue::supply) a block first. A ring has to have room.
+    /// Returns the slot for the next message. None: [`supply`](Queue::supply) a block first. A ring has to have room.
     #[inline]
-    pub(crate) fn push(&mut self, message: T) -> Result<(), T> {
+    pub(crate) fn slot(&mut self) -> Option<Slot<'_, T>> {
         debug_assert!(self.shape == Shape::Chain || self.len < self.span, "room is counted before");
         if self.tail_index == self.span && !self.turn_tail() {
-            return Err(message);
+            return None;
         }
-        // SAFETY: `tail` has `span` slots, of which this one is free: in a ring by the count of the room, in a chain since
-        // slots are written once between two turns.
-        unsafe { (*self.tail.add(self.tail_index)).write(message) };
-        self.tail_index += 1;
-        self.len += 1;
-        Ok(())
+        Some(Slot { queue: self })
     }
 
     /// Takes the oldest message.
@@ -133,11 +152,13 @@ impl<T> Queue<T> {
             return None;
         }
         let spent = if self.head_index == self.span { self.turn_head() } else { None };
-        // SAFETY: `len` messages stand from `head_index` on, so that this slot was written and not read since.
-        let message = unsafe { (*self.head.add(self.head_index)).assume_init_read() };
+        // SAFETY: `head` has `span` slots, and the index was turned before the end.
+        let slot = unsafe { self.head.add(self.head_index) };
         self.head_index += 1;
         self.len -= 1;
-        Some(Popped { message, spent })
+        // Read last, so that a large message is moved only once.
+        // SAFETY: `len` messages stood from this slot on, so that it was written and not read since.
+        Some(Popped { message: unsafe { (*slot).assume_init_read() }, spent })
     }
 
     /// Gives the queue a block to grow with. Hands it back if it has one.
@@ -219,6 +240,9 @@ impl<T> Queue<T> {
 
 impl<T> Drop for Queue<T> {
     fn drop(&mut self) {
+        if self.is_empty() {
+            return self.free();
+        }
         drop_all(|| {
             while let Some(popped) = self.pop() {
                 drop(popped.message);

@@ -77,7 +77,7 @@ impl<T> Arm for RecvArm<'_, T> {
     }
 
     fn accept(&self) -> bool {
-        let message = self.place.get().and_then(|place| place.replace(Place::Empty).message());
+        let message = self.place.get().and_then(|place| place.replace(Place::EMPTY).message());
         let given = message.is_some();
         self.outcome.set(message.map(Ok));
         given

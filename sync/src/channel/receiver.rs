@@ -79,16 +79,7 @@ impl<T> Receiver<T> {
     /// ```
     #[inline(always)]
     pub fn recv(&self) -> Result<T, RecvError> {
-        wait::checkpoint();
-        if let Source::Senders(channel) = &self.source {
-            match channel.shared.recv_unless_vacant() {
-                Ok(message) => return Ok(message),
-                Err(TryRecvError::Disconnected) => return Err(RecvError),
-                Err(TryRecvError::Empty) => {}
-            }
-            return channel.shared.recv_slow(None).map_err(|_disconnected| RecvError);
-        }
-        self.recv_slow(None).map_err(|_disconnected| RecvError)
+        self.recv_to(|| None, |_disconnected| RecvError)
     }
 
     /// Returns the channel, if there are senders.
@@ -117,7 +108,7 @@ impl<T> Receiver<T> {
         awaited: Option<Instant>,
     ) -> Option<Result<T, RecvError>> {
         let received = match &self.source {
-            Source::Senders(channel) => channel.shared.try_recv_from_one(Some(let_down)),
+            Source::Senders(channel) => channel.shared.try_recv_or(Some(let_down), Err),
             Source::Clock(timer) => timer.try_recv(awaited),
             Source::Never => Err(TryRecvError::Empty),
         };
@@ -125,18 +116,6 @@ impl<T> Receiver<T> {
             Ok(message) => Some(Ok(message)),
             Err(TryRecvError::Empty) => None,
             Err(TryRecvError::Disconnected) => Some(Err(RecvError)),
-        }
-    }
-
-    #[cold]
-    fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        match &self.source {
-            Source::Senders(channel) => channel.shared.recv_slow(deadline),
-            Source::Clock(timer) => timer.recv(deadline),
-            Source::Never => {
-                wait::sleep_within(deadline);
-                Err(RecvTimeoutError::Timeout)
-            }
         }
     }
 
@@ -189,7 +168,7 @@ impl<T> Receiver<T> {
     /// assert_eq!(receiver.recv_deadline(Instant::now()), Err(RecvTimeoutError::Timeout));
     /// ```
     pub fn recv_timeout(&self, timeout: Duration) -> Result<T, RecvTimeoutError> {
-        self.recv_to(|| time::deadline(timeout))
+        self.recv_to(|| time::deadline(timeout), |error| error)
     }
 
     /// Receives a message, waiting at most until `deadline`.
@@ -204,19 +183,24 @@ impl<T> Receiver<T> {
     /// # Cancellation
     /// A cancellation point, like [`recv`](Receiver::recv).
     pub fn recv_deadline(&self, deadline: Instant) -> Result<T, RecvTimeoutError> {
-        self.recv_to(|| Some(deadline))
+        self.recv_to(|| Some(deadline), |error| error)
     }
 
-    fn recv_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Result<T, RecvTimeoutError> {
+    #[inline(always)]
+    fn recv_to<E>(
+        &self,
+        deadline: impl FnOnce() -> Option<Instant>,
+        fail: impl Fn(RecvTimeoutError) -> E,
+    ) -> Result<T, E> {
         wait::checkpoint();
-        if let Source::Senders(channel) = &self.source {
-            match channel.shared.recv_unless_vacant() {
-                Ok(message) => return Ok(message),
-                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
-                Err(TryRecvError::Empty) => {}
+        match &self.source {
+            Source::Senders(channel) => channel.shared.recv(deadline, fail),
+            Source::Clock(timer) => timer.recv(deadline(), fail),
+            Source::Never => {
+                wait::sleep_within(deadline());
+                Err(fail(RecvTimeoutError::Timeout))
             }
         }
-        self.recv_slow(deadline())
     }
 
     /// Counts the messages in the channel.

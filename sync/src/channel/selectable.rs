@@ -24,8 +24,7 @@ use crate::wait::Arm;
 #[diagnostic::on_unimplemented(
     message = "a select cannot wait for `{Self}`",
     label = "is no event, count, semaphore, token, or receiver of a oneshot, broadcast or watch channel",
-    note = "the cases for channels and tasks are `recv(receiver) -> result => body`, \
-            `send(sender, message) -> result => body` and `join(handle) => body`; for anything else, `race` it against the select"
+    note = "a `Select` has `recv` and `send` for channels; for anything else, `race` it against the select"
 )]
 pub trait Selectable: sealed::Sealed {
     /// The permit of a semaphore, nothing of an event.

@@ -63,20 +63,7 @@ impl<T> Sender<T> {
     #[inline]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
         wait::checkpoint();
-        match self.channel().try_send(message) {
-            Ok(()) => Ok(()),
-            Err(refused) => self.send_refused(refused),
-        }
-    }
-
-    #[inline(never)]
-    fn send_refused(&self, refused: TrySendError<T>) -> Result<(), SendError<T>> {
-        match refused {
-            TrySendError::Full(message) => {
-                self.channel().send_slow(message, None).map_err(|error| SendError(error.into_inner()))
-            }
-            TrySendError::Disconnected(message) => Err(SendError(message)),
-        }
+        self.channel().send(message, || None, SendError, SendError)
     }
 
     /// Sends a message without waiting.
@@ -166,11 +153,7 @@ impl<T> Sender<T> {
         deadline: impl FnOnce() -> Option<Instant>,
     ) -> Result<(), SendTimeoutError<T>> {
         wait::checkpoint();
-        match self.channel().try_send(message) {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(message)) => self.channel().send_slow(message, deadline()),
-            Err(TrySendError::Disconnected(message)) => Err(SendTimeoutError::Disconnected(message)),
-        }
+        self.channel().send(message, deadline, SendTimeoutError::Timeout, SendTimeoutError::Disconnected)
     }
 
     /// Counts the messages in the channel.

@@ -18,15 +18,16 @@ mod tests;
 
 use std::cell::Cell;
 use std::hint::spin_loop;
+use std::mem;
 use std::time::Instant;
 
 use fibra_runtime::clock;
 
 use super::arm::Purpose;
 use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
-use super::outcome::{Missing, Refused, Reserve, Sent};
+use super::outcome::{Missing, Refused, Reserve};
 use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
-use super::queue::{Block, Popped, Queue};
+use super::queue::{Block, Popped, Queue, Slot};
 use super::state::State;
 use super::timers::is_late;
 use crate::primitive::{AtomicBool, Ordering};
@@ -113,108 +114,178 @@ impl<T> Shared<T> {
     /// Sends without waiting.
     #[inline(never)]
     pub(super) fn try_send(&self, message: T) -> Result<(), TrySendError<T>> {
-        let mut queue = self.enter();
-        if queue.has_no_entries() && queue.state().is_open() {
-            let pushed = queue.state().push(message);
-            drop(queue);
-            return self.settle_put(pushed);
-        }
-        self.try_send_beside_waiters(queue, message)
+        self.send_or(message, |message| Err(TrySendError::Full(message)), TrySendError::Disconnected)
     }
 
+    /// Sends a message, waiting if there is no room. `late` makes the error after the deadline.
     #[inline(never)]
-    fn try_send_beside_waiters(
+    pub(super) fn send<E>(
+        &self,
+        message: T,
+        deadline: impl FnOnce() -> Option<Instant>,
+        late: impl FnOnce(T) -> E,
+        disconnected: impl FnOnce(T) -> E + Copy,
+    ) -> Result<(), E> {
+        let wait = |message| self.send_slow(message, deadline(), late, disconnected);
+        self.send_or(message, wait, disconnected)
+    }
+
+    /// Sends without waiting. Otherwise `full` says what comes of the message, or `disconnected` makes it an error.
+    ///
+    /// So a large message goes straight into the result.
+    #[inline(always)]
+    fn send_or<E>(
+        &self,
+        message: T,
+        full: impl FnOnce(T) -> Result<(), E>,
+        disconnected: impl FnOnce(T) -> E,
+    ) -> Result<(), E> {
+        let mut queue = self.enter();
+        if queue.has_no_entries()
+            && queue.state().is_open()
+            && let Ok(slot) = queue.state().take_slot()
+        {
+            slot.fill(message);
+            drop(queue);
+            self.note_message();
+            return Ok(());
+        }
+        self.put::<false, E>(queue, message, State::take_slot_and_tell, full, disconnected)
+    }
+
+    /// Hands a message to the first waiting receiver, or puts it into the slot that `take_slot` takes.
+    ///
+    /// If the slot is `RESERVED`, it comes open first.
+    #[inline(never)]
+    fn put<const RESERVED: bool, E>(
+        &self,
+        mut queue: LockedChannel<'_, T>,
+        message: T,
+        take_slot: impl for<'a> FnOnce(&'a mut State<T>, &mut Waiting<'_, T>) -> Result<Slot<'a, T>, Refused>,
+        full: impl FnOnce(T) -> Result<(), E>,
+        disconnected: impl FnOnce(T) -> E,
+    ) -> Result<(), E> {
+        if RESERVED {
+            queue.state().open_reserved();
+        }
+        let mut queue = match queue.state().is_over() {
+            true => return self.put_into_slot(queue, message, take_slot, full, disconnected),
+            false => match queue.serve_front(RECEIVERS) {
+                Ok(queue) => queue,
+                Err(queue) => return self.put_into_slot(queue, message, take_slot, full, disconnected),
+            },
+        };
+        if let Some(place) = queue.first_served() {
+            place.give(message);
+        }
+        if RESERVED {
+            // The message did not need the slot.
+            let (state, mut waiting) = queue.parts();
+            state.pass_room_on(&mut waiting);
+        }
+        Ok(())
+    }
+
+    /// Puts a message into the slot that `take_slot` takes.
+    #[inline(never)]
+    fn put_into_slot<E>(
         &self,
         queue: LockedChannel<'_, T>,
         message: T,
-    ) -> Result<(), TrySendError<T>> {
-        self.settle_put(queue.with(|state, waiting| state.put(message, waiting)))
-    }
-
-    /// Receives without waiting, for a receiver that sleeps next. Does not look where there is likely no message.
-    #[inline]
-    pub(super) fn recv_unless_vacant(&self) -> Result<T, TryRecvError> {
-        // Relaxed: a hint.
-        match self.vacant.load(Ordering::Relaxed) && wait::may_suspend() {
-            true => Err(TryRecvError::Empty),
-            false => self.try_recv(),
-        }
-    }
-
-    #[inline(always)]
-    fn settle_put(&self, put: Result<Sent, Refused<T>>) -> Result<(), TrySendError<T>> {
-        match put {
-            Ok(Sent::Queued) => {
-                // Relaxed: a hint.
-                self.vacant.store(false, Ordering::Relaxed);
-                Ok(())
+        take_slot: impl for<'a> FnOnce(&'a mut State<T>, &mut Waiting<'_, T>) -> Result<Slot<'a, T>, Refused>,
+        full: impl FnOnce(T) -> Result<(), E>,
+        disconnected: impl FnOnce(T) -> E,
+    ) -> Result<(), E> {
+        let mut queue = queue.serving();
+        let (state, mut waiting) = queue.parts();
+        let refused = match take_slot(state, &mut waiting) {
+            Ok(slot) => {
+                slot.fill(message);
+                drop(queue);
+                self.note_message();
+                return Ok(());
             }
-            Ok(Sent::Handed) => Ok(()),
-            Err(Refused::Full(message)) => Err(TrySendError::Full(message)),
-            Err(Refused::Disconnected(message)) => Err(TrySendError::Disconnected(message)),
-            Err(Refused::Cramped(message)) => self.enlarge_and_send(message),
+            Err(refused) => refused,
+        };
+        drop(queue);
+        match refused {
+            Refused::Full => full(message),
+            Refused::Disconnected => Err(disconnected(message)),
+            Refused::Cramped => {
+                self.enlarge();
+                self.put::<false, E>(self.enter(), message, State::take_slot_and_tell, full, disconnected)
+            }
         }
+    }
+
+    /// Notes in the hint that a message was queued.
+    #[inline(always)]
+    fn note_message(&self) {
+        // Relaxed: a hint.
+        self.vacant.store(false, Ordering::Relaxed);
     }
 
     /// Sends without waiting, in place of the oldest message if there is no room. Returns that message.
     pub(super) fn force_send(&self, message: T) -> Result<Option<T>, TrySendError<T>> {
         let mut replaced = None;
-        let put = self.queue.with(|state, waiting| state.force(message, waiting, &mut replaced));
-        self.settle_put(put).map(|()| replaced)
+        self.put::<false, _>(
+            self.enter(),
+            message,
+            |state, waiting| state.force_slot(waiting, &mut replaced),
+            |message| Err(TrySendError::Full(message)),
+            TrySendError::Disconnected,
+        )?;
+        Ok(replaced)
     }
 
     #[cold]
-    fn enlarge_and_send(&self, message: T) -> Result<(), TrySendError<T>> {
+    fn enlarge(&self) {
         let block = Block::new();
         let superfluous = self.queue.with(|state, _| state.queue.supply(block));
         drop(superfluous);
-        self.try_send(message)
     }
 
     /// Waits until the message is queued or received.
     #[inline(never)]
-    pub(super) fn send_slow(
+    fn send_slow<E>(
         &self,
-        mut message: T,
+        message: T,
         deadline: Option<Instant>,
-    ) -> Result<(), SendTimeoutError<T>> {
-        let mut may_send = self.back_off_until(deadline, State::may_send);
-        loop {
-            if may_send {
-                match self.try_send(message) {
-                    Ok(()) => return Ok(()),
-                    Err(TrySendError::Disconnected(kept)) => {
-                        return Err(SendTimeoutError::Disconnected(kept));
+        late: impl FnOnce(T) -> E,
+        disconnected: impl FnOnce(T) -> E,
+    ) -> Result<(), E> {
+        // The wait tries again first, whether there is room now or not.
+        self.back_off_until(deadline, State::may_send);
+        let watched = Cell::new(false);
+        self.queue.wait_then(
+            SENDERS,
+            Place::of(message),
+            Until::unwind(deadline).spinning().described(&SEND),
+            |state, place, waiting| {
+                watched.set(!waiting.is_empty(WATCHERS));
+                send_from(place, state, waiting)
+            },
+            || self.tell_watchers_if(&watched),
+            |_, _, _, _| (),
+            |outcome, place| match place.message() {
+                Some(message) if outcome == Outcome::TimedOut => Err(late(message)),
+                // A sender that is served and keeps its message was told of the end.
+                Some(message) => Err(disconnected(message)),
+                None => {
+                    if outcome == Outcome::Done(true) {
+                        self.note_message();
                     }
-                    Err(TrySendError::Full(kept)) => message = kept,
+                    Ok(())
                 }
-            }
-            let watched = Cell::new(false);
-            let (outcome, place) = self.queue.wait(
-                SENDERS,
-                Place::Message(message),
-                Until::unwind(deadline).spinning().described(&SEND),
-                |state, _, waiting| {
-                    watched.set(!waiting.is_empty(WATCHERS));
-                    admit_sender(state, waiting)
-                },
-                || self.tell_watchers_if(&watched),
-                |_, _, _, _| (),
-            );
-            match (place.message(), outcome) {
-                (None, _) => return Ok(()),
-                (Some(kept), Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(kept)),
-                (Some(kept), _) => message = kept,
-            }
-            may_send = true;
-        }
+            },
+        )
     }
 
     /// Waits at a rendezvous, as a future, until the message is received. Returns it if the sender is to try again.
     pub(super) async fn send_once(&self, message: T) -> Option<T> {
         let waits = self.queue.wait_async_then(
             SENDERS,
-            Place::Message(message),
+            Place::of(message),
             |state, _, waiting| admit_sender(state, waiting),
             || self.tell_watchers(),
             |_, _, _, _| (),
@@ -233,96 +304,143 @@ impl<T> Shared<T> {
     /// Receives without waiting, except for one select that makes its message, if the caller may be suspended.
     #[inline(never)]
     pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
-        self.try_recv_from_one(None)
+        self.try_recv_or(None, Err)
     }
 
-    /// Variant of [`try_recv`](Shared::try_recv) that sets `let_down` if a select gave up.
+    /// Variant of [`try_recv`](Shared::try_recv) that sets `let_down` if a select gave up. `miss` says what comes if there is no
+    /// message.
     #[inline(always)]
-    pub(super) fn try_recv_from_one(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
-        match self.take_or(State::take_from_sender) {
-            Err(Missing::Arm) => self.try_recv_from_arm(let_down),
-            taken => self.note(taken),
-        }
+    pub(super) fn try_recv_or<E>(
+        &self,
+        let_down: Option<&Cell<bool>>,
+        miss: impl FnOnce(TryRecvError) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.take_or(State::serve_sender, |missing| match missing {
+            Missing::Arm => self.try_recv_from_arm(let_down, miss),
+            missing => miss(self.note(missing)),
+        })
     }
 
     /// Receives where a select waits to send. It is a partner at a rendezvous only; elsewhere it waits for room.
     #[cold]
     #[inline(never)]
-    fn try_recv_from_arm(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
-        if !self.has_slots() && wait::may_suspend() {
-            match (self.recv_from_arm(), let_down) {
-                (Some(message), _) => return Ok(message),
-                (None, Some(let_down)) => let_down.set(true),
-                (None, None) => {}
-            }
+    fn try_recv_from_arm<E>(
+        &self,
+        let_down: Option<&Cell<bool>>,
+        miss: impl FnOnce(TryRecvError) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if self.has_slots() || !wait::may_suspend() {
+            return self.try_recv_past_arms(miss);
         }
-        self.try_recv_past_arms()
+        self.recv_from_arm_or(|| {
+            let_down.into_iter().for_each(|let_down| let_down.set(true));
+            self.try_recv_past_arms(miss)
+        })
     }
 
     /// Receives without waiting, and passes over selects that wait to send.
     #[cold]
-    fn try_recv_past_arms(&self) -> Result<T, TryRecvError> {
-        let taken = self.take_or(State::take_past_arms);
-        self.note(taken)
+    #[inline(never)]
+    fn try_recv_past_arms<E>(&self, miss: impl FnOnce(TryRecvError) -> Result<T, E>) -> Result<T, E> {
+        self.take_or(State::serve_sender_past_arms, |missing| miss(self.note(missing)))
     }
 
     /// Receives for a future, without waiting. Notifies the next future if messages are left.
     pub(super) fn try_recv_async(&self) -> Result<T, TryRecvError> {
-        let received = self.try_recv_past_arms();
+        let received = self.try_recv_past_arms(Err);
         if received.is_ok() {
             self.notify_future();
         }
         received
     }
 
-    /// Takes the oldest message from the queue, or `else_take` one from a sender.
+    /// Takes the oldest message from the queue, or of the sender that `serve_sender` serves. `miss` says what comes if there is
+    /// none.
     #[inline(always)]
-    fn take_or(
+    fn take_or<E>(
         &self,
-        else_take: impl FnOnce(&mut State<T>, &mut Waiting<'_, T>) -> Result<T, Missing>,
-    ) -> Result<T, Missing> {
+        serve_sender: impl for<'a> FnOnce(&State<T>, &'a mut Waiting<'_, T>) -> Result<&'a mut Place<T>, Missing>,
+        miss: impl FnOnce(Missing) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut queue = self.enter();
-        let Some(Popped { message, spent }) = queue.state().pop() else {
-            return queue.with(else_take);
-        };
-        match queue.has_no_entries() {
-            true => drop(queue),
-            false => pass_room_on(queue),
+        if let Some(Popped { message, spent }) = queue.state().pop() {
+            let _freed = Freed { queue: Some(queue), _spent: spent };
+            return Ok(message);
         }
-        drop(spent);
-        Ok(message)
+        let mut queue = queue.serving();
+        let (state, mut waiting) = queue.parts();
+        let missing = match serve_sender(state, &mut waiting) {
+            Ok(place) => match place.take() {
+                Some(message) => return Ok(message),
+                None => Missing::Empty,
+            },
+            Err(missing) => missing,
+        };
+        drop(queue);
+        miss(missing)
     }
 
     /// Notes in the hint whether there may be messages.
     #[inline(always)]
-    fn note(&self, taken: Result<T, Missing>) -> Result<T, TryRecvError> {
-        taken.map_err(|missing| {
-            let is_over = matches!(missing, Missing::Disconnected);
-            // Relaxed: a hint. The next look corrects a late one; at the end a look never leads to a sleep.
-            self.vacant.store(!is_over, Ordering::Relaxed);
-            if is_over { TryRecvError::Disconnected } else { TryRecvError::Empty }
+    fn note(&self, missing: Missing) -> TryRecvError {
+        let is_over = matches!(missing, Missing::Disconnected);
+        // Relaxed: a hint. The next look corrects a late one; at the end a look never leads to a sleep.
+        self.vacant.store(!is_over, Ordering::Relaxed);
+        if is_over { TryRecvError::Disconnected } else { TryRecvError::Empty }
+    }
+
+    /// Receives a message, waiting if there is none. `fail` makes the error.
+    ///
+    /// Does not look where there is likely no message. So the sleep lies in the frame of the caller, and takes no call.
+    #[inline(always)]
+    pub(super) fn recv<E>(
+        &self,
+        deadline: impl FnOnce() -> Option<Instant>,
+        fail: impl Fn(RecvTimeoutError) -> E,
+    ) -> Result<T, E> {
+        // Relaxed: a hint.
+        match self.vacant.load(Ordering::Relaxed) && wait::may_suspend() {
+            true => self.recv_slow(deadline(), fail),
+            false => self.recv_present(deadline, fail),
+        }
+    }
+
+    /// Receives a message where there likely is one.
+    #[inline(never)]
+    fn recv_present<E>(
+        &self,
+        deadline: impl FnOnce() -> Option<Instant>,
+        fail: impl Fn(RecvTimeoutError) -> E,
+    ) -> Result<T, E> {
+        self.try_recv_or(None, |missing| match missing {
+            TryRecvError::Disconnected => Err(fail(RecvTimeoutError::Disconnected)),
+            TryRecvError::Empty => self.recv_on(deadline(), fail, true),
         })
     }
 
-    /// Waits for a message.
+    /// Waits for a message. `fail` makes the error.
     #[inline(always)]
-    pub(super) fn recv_slow(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    fn recv_slow<E>(&self, deadline: Option<Instant>, fail: impl Fn(RecvTimeoutError) -> E) -> Result<T, E> {
         if self.back_off_until(deadline, State::may_receive) {
-            return self.recv_in_vain(Outcome::Served, deadline);
+            return self.recv_on(deadline, fail, false);
         }
-        match self.recv_asleep(deadline) {
-            Ok(message) => Ok(message),
-            Err(why) => self.recv_in_vain(why, deadline),
-        }
+        self.recv_asleep(deadline, |why| match why {
+            Outcome::TimedOut => Err(fail(RecvTimeoutError::Timeout)),
+            _ => self.recv_on(deadline, fail, false),
+        })
     }
 
-    /// Waits once. Returns the message, or how the wait ended without one.
+    /// Waits once. `in_vain` says what comes of a wait that ends without a message.
     #[inline(always)]
-    fn recv_asleep(&self, deadline: Option<Instant>) -> Result<T, Outcome<()>> {
+    fn recv_asleep<E>(
+        &self,
+        deadline: Option<Instant>,
+        in_vain: impl FnOnce(Outcome<()>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let watched = Cell::new(false);
-        let (outcome, place) = self.queue.wait(
+        self.queue.wait_then(
             RECEIVERS,
-            Place::Empty,
+            Place::EMPTY,
             Until::unwind(deadline).spinning().described(&RECEIVE),
             |state, _, waiting| {
                 watched.set(!waiting.is_empty(WATCHERS));
@@ -330,59 +448,99 @@ impl<T> Shared<T> {
             },
             || self.tell_watchers_if(&watched),
             |_, _, _, _| (),
-        );
-        place.message().ok_or(outcome)
+            |outcome, place| match place.message() {
+                Some(message) => Ok(message),
+                None => in_vain(outcome),
+            },
+        )
     }
 
-    /// Waits on after a sleep that brought no message.
+    /// Goes on after a sleep that brought no message, or if the caller `has_looked`, after a look that found none.
     #[cold]
-    fn recv_in_vain(&self, mut why: Outcome<()>, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    #[inline(never)]
+    fn recv_on<E>(
+        &self,
+        deadline: Option<Instant>,
+        fail: impl Fn(RecvTimeoutError) -> E,
+        mut has_looked: bool,
+    ) -> Result<T, E> {
         loop {
-            if why == Outcome::TimedOut {
-                return Err(RecvTimeoutError::Timeout);
+            has_looked &= !self.back_off_until(deadline, State::may_receive);
+            // Told beside the result: so a large message lies in the result alone.
+            let again = Cell::new(false);
+            let received = match has_looked {
+                true => self.recv_asleep_again(deadline, &fail, &again),
+                false => self.recv_again(deadline, &fail, &again),
+            };
+            if !again.get() {
+                return received;
             }
-            match self.try_recv() {
-                Ok(message) => {
-                    // Relaxed: a hint, which was wrong.
-                    self.vacant.store(false, Ordering::Relaxed);
-                    return Ok(message);
-                }
-                Err(TryRecvError::Disconnected) => return Err(RecvTimeoutError::Disconnected),
-                Err(TryRecvError::Empty) => {}
-            }
-            // Selects may give up on this receiver again and again, without a sleep that is a cancellation point.
-            wait::cancellation_point();
-            if deadline.is_some_and(is_late) {
-                return Err(RecvTimeoutError::Timeout);
-            }
-            match self.recv_asleep(deadline) {
-                Ok(message) => return Ok(message),
-                Err(again) => why = again,
-            }
+            mem::forget(received);
+            has_looked = false;
         }
     }
 
-    /// Wakes a select that waits to send, and waits for its message. None if it gave up, or if none waits.
-    #[cold]
-    fn recv_from_arm(&self) -> Option<T> {
-        let (_, place) = self.queue.wait(
+    /// Receives a message that there is, or waits once.
+    #[inline(always)]
+    fn recv_again<E>(
+        &self,
+        deadline: Option<Instant>,
+        fail: &impl Fn(RecvTimeoutError) -> E,
+        again: &Cell<bool>,
+    ) -> Result<T, E> {
+        // Relaxed: a hint, which was wrong. The look corrects it.
+        self.vacant.store(false, Ordering::Relaxed);
+        self.try_recv_or(None, |missing| {
+            if missing == TryRecvError::Disconnected {
+                return Err(fail(RecvTimeoutError::Disconnected));
+            }
+            // Selects may give up on this receiver again and again, without a sleep that is a cancellation point.
+            wait::cancellation_point();
+            match deadline.is_some_and(is_late) {
+                true => Err(fail(RecvTimeoutError::Timeout)),
+                false => self.recv_asleep_again(deadline, fail, again),
+            }
+        })
+    }
+
+    /// Waits once, on stack that no other path takes. Sets `again` if the wait ends without a message before its time.
+    #[inline(never)]
+    fn recv_asleep_again<E>(
+        &self,
+        deadline: Option<Instant>,
+        fail: &impl Fn(RecvTimeoutError) -> E,
+        again: &Cell<bool>,
+    ) -> Result<T, E> {
+        self.recv_asleep(deadline, |why| {
+            again.set(why != Outcome::TimedOut);
+            Err(fail(RecvTimeoutError::Timeout))
+        })
+    }
+
+    /// Wakes a select that waits to send, and waits for its message. `miss` says what comes if it gave up, or if none waits.
+    #[inline(always)]
+    fn recv_from_arm_or<E>(&self, miss: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        self.queue.wait_then(
             RECEIVERS,
-            Place::Empty,
+            Place::EMPTY,
             // The select writes to this stack.
             Until::shielded(None).described(&RECEIVE),
             |state, _, waiting| if state.has_arm(waiting) { Admit::Back } else { Admit::Done(()) },
             // A select belongs to a task or a thread: its wake runs no waker.
             || drop(self.queue.with(State::pair)),
             |_, _, _, _| (),
-        );
-        place.message()
+            |_, place| match place.message() {
+                Some(message) => Ok(message),
+                None => miss(),
+            },
+        )
     }
 
     /// Waits, as a future, until there may be a message.
     pub(super) async fn await_message(&self) {
         let waits = self.queue.wait_async_then(
             FUTURES,
-            Place::Empty,
+            Place::EMPTY,
             |state, _, waiting| match state.holds_message_past_arms(waiting) {
                 true => Admit::Done(()),
                 false => Admit::Back,
@@ -420,23 +578,28 @@ impl<T> Shared<T> {
                 || (),
                 |_, _, _, _| (),
             );
-            match (place, outcome) {
-                (Place::Granted(grant), _) => return Ok(grant),
-                (_, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
-                _ => {}
+            match (self.reserve_after(place), outcome) {
+                (Reserve::Granted(grant), _) => return Ok(grant),
+                (Reserve::Disconnected, _) => return Err(SendTimeoutError::Disconnected(())),
+                (Reserve::Full, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
+                (Reserve::Full, _) => {}
             }
-            match self.reserve() {
-                Reserve::Granted(grant) => return Ok(grant),
-                Reserve::Disconnected => return Err(SendTimeoutError::Disconnected(())),
-                Reserve::Full => {}
-            }
+        }
+    }
+
+    /// Says what a wait for a right to send has brought; without one it tries again.
+    fn reserve_after(&self, waited: Place<T>) -> Reserve<T> {
+        match waited {
+            Place::Granted(grant) => Reserve::Granted(grant),
+            Place::Message(_) | Place::Arm => self.reserve(),
         }
     }
 
     /// Waits for a right to send, as a future, where a slot can be reserved. None if no receiver is left.
     pub(super) async fn reserve_async(&self) -> Option<Grant<T>> {
+        let mut reserved = self.reserve();
         loop {
-            match self.reserve() {
+            match reserved {
                 Reserve::Granted(grant) => return Some(grant),
                 Reserve::Disconnected => return None,
                 Reserve::Full => {}
@@ -451,16 +614,14 @@ impl<T> Shared<T> {
                     }
                 },
             );
-            if let (_, Place::Granted(grant)) = waits.await {
-                return Some(grant);
-            }
+            reserved = self.reserve_after(waits.await.1);
         }
     }
 
     /// Sends into a slot that was reserved.
     pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
-        let put = self.queue.with(|state, waiting| state.fulfil(message, waiting));
-        self.settle_put(put).map_err(|error| SendError(error.into_inner()))
+        let take_slot = State::take_reserved_and_tell;
+        self.put::<true, _>(self.enter(), message, take_slot, |message| Err(SendError(message)), SendError)
     }
 
     /// Gives up a slot that was reserved.
@@ -502,7 +663,7 @@ impl<T> Shared<T> {
     /// Makes the place of a receive arm of a select.
     #[inline]
     pub(super) fn receive_arm(&self) -> ChannelArm<'_, T> {
-        QueueArm::new(&self.queue, RECEIVERS, Place::Empty, &Self::RECEIVE).described(&RECEIVE)
+        QueueArm::new(&self.queue, RECEIVERS, Place::EMPTY, &Self::RECEIVE).described(&RECEIVE)
     }
 
     /// Makes the place of a send arm of a select.
@@ -545,6 +706,25 @@ pub(super) type ChannelArm<'a, T> = QueueArm<'a, State<T>, Place<T>, LANES>;
 
 type Rules<T> = ArmRules<State<T>, Place<T>, LANES>;
 
+/// A channel out of whose queue a message is taken. Its drop gives the slot to the waiters, unlocks, and frees the spent block.
+///
+/// So that comes after the message has been moved, once, into the result.
+struct Freed<'a, T> {
+    queue: Option<LockedChannel<'a, T>>,
+    _spent: Option<Box<Block<T>>>,
+}
+
+impl<T> Drop for Freed<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(queue) = self.queue.take()
+            && !queue.has_no_entries()
+        {
+            pass_room_on(queue);
+        }
+    }
+}
+
 /// Gives a slot that came free to the waiters.
 #[inline(never)]
 fn pass_room_on<T>(queue: LockedChannel<'_, T>) {
@@ -554,6 +734,25 @@ fn pass_room_on<T>(queue: LockedChannel<'_, T>) {
 /// Notifies the present watchers of a channel.
 fn tell_watchers_of<T>(queue: &ChannelQueue<T>) {
     queue.with(|_, waiting| waiting.serve_all(WATCHERS));
+}
+
+/// Sends the message of a sender, or has the sender wait. At the end the message stays in its place.
+fn send_from<T>(place: &mut Place<T>, state: &mut State<T>, waiting: &mut Waiting<'_, T>) -> Admit<bool> {
+    if let Some(receiver) = state.serve_receiver(waiting) {
+        mem::swap(place, receiver);
+        return Admit::Done(false);
+    }
+    match state.take_slot_and_tell(waiting) {
+        Ok(slot) => {
+            if let Some(message) = place.take() {
+                slot.fill(message);
+            }
+            Admit::Done(true)
+        }
+        Err(Refused::Disconnected) => Admit::Done(false),
+        // A queue that can be full does not grow.
+        Err(Refused::Full | Refused::Cramped) => Admit::Back,
+    }
 }
 
 /// Has a sender wait, unless it may send.

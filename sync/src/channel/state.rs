@@ -31,9 +31,9 @@
 
 #![forbid(unsafe_code)]
 
-use super::outcome::{Missing, Refused, Reserve, Sent};
+use super::outcome::{Missing, Refused, Reserve};
 use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
-use super::queue::{Popped, Queue};
+use super::queue::{Popped, Queue, Slot};
 use crate::wait::Lent;
 
 /// State of a channel.
@@ -71,41 +71,70 @@ impl<T> State<T> {
         self.room > 0 && (self.has_slots || !waiting.is_empty(FUTURES))
     }
 
+    /// Returns true once one side is gone.
+    #[inline(always)]
+    pub(crate) fn is_over(&self) -> bool {
+        self.disconnected
+    }
+
     /// Returns true if a message may enter the queue where nothing waits.
     #[inline(always)]
     pub(crate) fn is_open(&self) -> bool {
         self.room > 0 && self.has_slots && !self.disconnected
     }
 
-    /// Hands `message` to the first waiting receiver, or queues it if there is room.
-    pub(crate) fn put(&mut self, message: T, waiting: &mut Waiting<'_, T>) -> Result<Sent, Refused<T>> {
-        if self.disconnected {
-            return Err(Refused::Disconnected(message));
-        }
-        let message = match hand_over(message, waiting) {
-            Ok(()) => return Ok(Sent::Handed),
-            Err(message) => message,
-        };
-        match self.has_room(waiting) {
-            true => self.push_and_tell(message, waiting),
-            false => Err(Refused::Full(message)),
+    /// Serves the first waiting receiver, for a message to be put into its place.
+    #[inline(always)]
+    pub(crate) fn serve_receiver<'a>(&self, waiting: &'a mut Waiting<'_, T>) -> Option<&'a mut Place<T>> {
+        match self.disconnected {
+            true => None,
+            false => waiting.serve_front_data(RECEIVERS),
         }
     }
 
-    /// Puts `message`, where there is no room in place of the oldest message of the queue.
-    pub(crate) fn force(
+    /// Takes a slot for a message if there is room, and notifies a future and all watchers of it. No receiver waits.
+    ///
+    /// The caller fills it under the same hold of the lock.
+    pub(crate) fn take_slot_and_tell(
         &mut self,
-        message: T,
+        waiting: &mut Waiting<'_, T>,
+    ) -> Result<Slot<'_, T>, Refused> {
+        match self.disconnected || self.has_room(waiting) {
+            true => self.take_reserved_and_tell(waiting),
+            false => Err(Refused::Full),
+        }
+    }
+
+    /// Variant of [`take_slot_and_tell`](State::take_slot_and_tell) for a slot that was reserved: it is taken also if the future
+    /// has gone for which a rendezvous had opened it.
+    pub(crate) fn take_reserved_and_tell(
+        &mut self,
+        waiting: &mut Waiting<'_, T>,
+    ) -> Result<Slot<'_, T>, Refused> {
+        if self.disconnected {
+            return Err(Refused::Disconnected);
+        }
+        let slot = self.take_slot()?;
+        waiting.serve_front(FUTURES, |_| ());
+        waiting.serve_all(WATCHERS);
+        Ok(slot)
+    }
+
+    /// Variant of [`take_slot_and_tell`](State::take_slot_and_tell) that takes the slot of the oldest message if there is no
+    /// room.
+    pub(crate) fn force_slot(
+        &mut self,
         waiting: &mut Waiting<'_, T>,
         replaced: &mut Option<T>,
-    ) -> Result<Sent, Refused<T>> {
-        match self.put(message, waiting) {
-            // A queue that can be full frees no blocks.
-            Err(Refused::Full(message)) if !self.queue.is_empty() => {
-                *replaced = self.pop().map(|popped| popped.message);
-                self.push(message)
-            }
-            put => put,
+    ) -> Result<Slot<'_, T>, Refused> {
+        if self.disconnected || self.has_room(waiting) {
+            return self.take_slot_and_tell(waiting);
+        }
+        // A queue that can be full frees no blocks.
+        *replaced = self.pop().map(|popped| popped.message);
+        match replaced {
+            Some(_) => self.take_slot(),
+            None => Err(Refused::Full),
         }
     }
 
@@ -117,48 +146,48 @@ impl<T> State<T> {
         taken
     }
 
-    /// Queues a message where there is room.
+    /// Takes a slot for a message from the room that there is.
     #[inline(always)]
-    pub(crate) fn push(&mut self, message: T) -> Result<Sent, Refused<T>> {
-        self.queue.push(message).map_err(Refused::Cramped)?;
+    pub(crate) fn take_slot(&mut self) -> Result<Slot<'_, T>, Refused> {
+        let slot = self.queue.slot().ok_or(Refused::Cramped)?;
         self.room -= 1;
-        Ok(Sent::Queued)
-    }
-
-    /// Queues a message, and notifies a future and all watchers.
-    fn push_and_tell(&mut self, message: T, waiting: &mut Waiting<'_, T>) -> Result<Sent, Refused<T>> {
-        let sent = self.push(message)?;
-        waiting.serve_front(FUTURES, |_| ());
-        waiting.serve_all(WATCHERS);
-        Ok(sent)
+        Ok(slot)
     }
 
     /// Takes the oldest message from the queue. If there are waiters, the caller [passes the room on](State::pass_room_on).
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Option<Popped<T>> {
-        let popped = self.queue.pop();
-        self.room += usize::from(popped.is_some());
-        popped
+        if self.queue.is_empty() {
+            return None;
+        }
+        self.room += 1;
+        self.queue.pop()
     }
 
-    /// Takes the message of the longest waiting sender. The queue is empty.
+    /// Serves the longest waiting sender, for its message to be taken out of its place. The queue is empty.
     #[inline]
-    pub(crate) fn take_from_sender(&mut self, waiting: &mut Waiting<'_, T>) -> Result<T, Missing> {
+    pub(crate) fn serve_sender<'a>(
+        &self,
+        waiting: &'a mut Waiting<'_, T>,
+    ) -> Result<&'a mut Place<T>, Missing> {
         match waiting.front(SENDERS) {
             None if self.disconnected => Err(Missing::Disconnected),
             None => Err(Missing::Empty),
             // Even if all slots are reserved: their owners may take long, and blocked senders may
             // wait behind this arm.
             Some(Place::Arm) => Err(Missing::Arm),
-            Some(_) => waiting.serve_front(SENDERS, Place::take).flatten().ok_or(Missing::Empty),
+            Some(_) => waiting.serve_front_data(SENDERS).ok_or(Missing::Empty),
         }
     }
 
-    /// Takes the message of the longest waiting sender that has one, behind arms too. The queue is empty.
+    /// Serves the longest waiting sender that has a message, behind arms too. The queue is empty.
     #[cold]
-    pub(crate) fn take_past_arms(&mut self, waiting: &mut Waiting<'_, T>) -> Result<T, Missing> {
+    pub(crate) fn serve_sender_past_arms<'a>(
+        &self,
+        waiting: &'a mut Waiting<'_, T>,
+    ) -> Result<&'a mut Place<T>, Missing> {
         let missing = if self.disconnected { Missing::Disconnected } else { Missing::Empty };
-        waiting.serve_first(SENDERS, Place::has_message, Place::take).flatten().ok_or(missing)
+        waiting.serve_first_data(SENDERS, Place::has_message).ok_or(missing)
     }
 
     /// Gives freed room to the longest waiting senders, and notifies of what is left.
@@ -176,20 +205,21 @@ impl<T> State<T> {
 
     /// Gives room to the longest waiting sender. Returns false if none waits.
     fn admit(&mut self, waiting: &mut Waiting<'_, T>) -> bool {
-        let admitted = waiting.serve_front(SENDERS, |place| {
-            let message = place.take();
-            if message.is_none() {
+        let Some(place) = waiting.serve_front_data(SENDERS) else { return false };
+        match place.take() {
+            Some(message) => {
+                let slot = self.take_slot();
+                debug_assert!(slot.is_ok(), "senders wait for rings only, whose room is counted");
+                if let Ok(slot) = slot {
+                    slot.fill(message);
+                }
+            }
+            None => {
+                self.room -= 1;
                 *place = Place::Granted(Grant::Room);
             }
-            message
-        });
-        let is_admitted = admitted.is_some();
-        self.room -= usize::from(is_admitted);
-        if let Some(Some(message)) = admitted {
-            let kept = self.queue.push(message);
-            debug_assert!(kept.is_ok(), "senders wait for rings only, whose room is counted");
         }
-        is_admitted
+        true
     }
 
     /// Selects a send arm, if it need not wait.
@@ -209,20 +239,9 @@ impl<T> State<T> {
         Reserve::Full
     }
 
-    /// Sends into a slot that was reserved.
-    pub(crate) fn fulfil(&mut self, message: T, waiting: &mut Waiting<'_, T>) -> Result<Sent, Refused<T>> {
+    /// Makes a reserved slot an open one, for the message that it was reserved for.
+    pub(crate) fn open_reserved(&mut self) {
         self.room += 1;
-        if self.disconnected {
-            return Err(Refused::Disconnected(message));
-        }
-        match hand_over(message, waiting) {
-            // The message did not need the slot.
-            Ok(()) => {
-                self.pass_room_on(waiting);
-                Ok(Sent::Handed)
-            }
-            Err(message) => self.push_and_tell(message, waiting),
-        }
     }
 
     /// Gives up a slot that was reserved.
@@ -315,18 +334,4 @@ impl<T> State<T> {
     pub(crate) fn take_unreceived(&mut self) -> Queue<T> {
         std::mem::replace(&mut self.queue, Queue::chain())
     }
-}
-
-/// Hands `message` to the first waiting receiver.
-fn hand_over<T>(message: T, waiting: &mut Waiting<'_, T>) -> Result<(), T> {
-    if waiting.is_empty(RECEIVERS) {
-        return Err(message);
-    }
-    let mut message = Some(message);
-    waiting.serve_front(RECEIVERS, |place| {
-        if let Some(message) = message.take() {
-            *place = Place::Message(message);
-        }
-    });
-    message.map_or(Ok(()), Err)
 }

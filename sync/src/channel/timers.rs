@@ -44,6 +44,8 @@ impl<T> Timer<T> {
     }
 
     /// Takes the message if it is due. The receiver has waited since `came`, if at all.
+    // Its frame is of no use to a receiver of large messages, which come from senders.
+    #[inline(never)]
     pub(super) fn try_recv(&self, came: Option<Instant>) -> Result<T, TryRecvError> {
         self.take(clock::now(), came).ok_or(TryRecvError::Empty)
     }
@@ -58,7 +60,14 @@ impl<T> Timer<T> {
         Some((self.message)(due))
     }
 
-    pub(super) fn recv(&self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
+    /// Waits for the message. `fail` makes the error.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn recv<E>(
+        &self,
+        deadline: Option<Instant>,
+        fail: impl FnOnce(RecvTimeoutError) -> E,
+    ) -> Result<T, E> {
         let came = clock::now();
         let (mut now, mut late) = (came, deadline.is_some_and(|deadline| deadline <= came));
         loop {
@@ -66,7 +75,7 @@ impl<T> Timer<T> {
                 return Ok(message);
             }
             if late {
-                return Err(RecvTimeoutError::Timeout);
+                return Err(fail(RecvTimeoutError::Timeout));
             }
             match deadline {
                 Some(deadline) => wait::sleep_within(earlier(self.due(), Some(deadline))),

@@ -3,6 +3,8 @@
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, OnceCell};
+use std::marker::PhantomData;
+use std::ops::Deref;
 use std::ptr;
 
 use super::arm::{Arm, Purpose};
@@ -20,18 +22,50 @@ pub struct WaitArm<'a, S: Selectable> {
     taken: Cell<Option<Taken>>,
 }
 
-/// Makes the arm of a source, by a method that is found behind an `Arc` too.
-pub trait SelectArm: Selectable {
-    /// Makes an arm that waits for this source.
-    fn select_arm(&self) -> WaitArm<'_, Self>
-    where
-        Self: Sized,
-    {
-        WaitArm::new(self)
+/// Makes the arm of a `wait` case.
+pub fn wait_arm<M, S: Source<M> + ?Sized>(source: &S) -> WaitArm<'_, S::Root> {
+    WaitArm::new(source.root())
+}
+
+/// A source, or what dereferences to one, at any depth.
+///
+/// `M` tells the two apart, and is inferred. A method that is looked up by the compiler would find a source behind pointers too,
+/// but its error would not say what a select can wait for.
+#[diagnostic::on_unimplemented(
+    message = "a select cannot wait for `{Self}`",
+    label = "is, or points to, no event, count, semaphore, token, or receiver of a oneshot, broadcast or watch channel",
+    note = "the cases for channels and tasks are `recv(receiver) -> result => body`, \
+            `send(sender, message) -> result => body` and `join(handle) => body`; for anything else, `race` it against the select"
+)]
+pub trait Source<M> {
+    /// The type of the source.
+    type Root: Selectable;
+
+    /// Returns the source.
+    fn root(&self) -> &Self::Root;
+}
+
+/// Marks a source.
+pub struct Itself;
+
+/// Marks what dereferences to a source, or to what does.
+pub struct Behind<M>(PhantomData<M>);
+
+impl<S: Selectable> Source<Itself> for S {
+    type Root = S;
+
+    fn root(&self) -> &S {
+        self
     }
 }
 
-impl<S: Selectable> SelectArm for S {}
+impl<M, P: Deref<Target: Source<M>> + ?Sized> Source<Behind<M>> for P {
+    type Root = <P::Target as Source<M>>::Root;
+
+    fn root(&self) -> &Self::Root {
+        (**self).root()
+    }
+}
 
 impl<'a, S: Selectable> WaitArm<'a, S> {
     /// Makes an arm for `source`.

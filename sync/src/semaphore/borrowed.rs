@@ -69,15 +69,17 @@ impl Semaphore {
 
     /// Takes one permit, but waits no longer than `timeout`.
     ///
+    /// Returns `None` if it did not come in time, or if the semaphore is [closed](Semaphore::close).
+    ///
     /// # Cancellation
     /// A cancellation point.
-    ///
-    /// Returns `None` if the permit did not come in time, or if the semaphore is [closed](Semaphore::close).
     pub fn acquire_timeout(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         self.acquire_many_timeout(1, timeout)
     }
 
     /// Takes `count` permits at once, but waits no longer than `timeout`.
+    ///
+    /// Returns `None` if they did not come in time, or if the semaphore is [closed](Semaphore::close).
     ///
     /// # Cancellation
     /// A cancellation point.
@@ -105,6 +107,8 @@ impl Semaphore {
 
     /// Takes one permit, but does not wait beyond `deadline`.
     ///
+    /// Returns `None` if it did not come in time, or if the semaphore is [closed](Semaphore::close).
+    ///
     /// # Cancellation
     /// A cancellation point.
     pub fn acquire_deadline(&self, deadline: Instant) -> Option<SemaphorePermit<'_>> {
@@ -112,6 +116,8 @@ impl Semaphore {
     }
 
     /// Takes `count` permits at once, but does not wait beyond `deadline`.
+    ///
+    /// Returns `None` if they did not come in time, or if the semaphore is [closed](Semaphore::close).
     ///
     /// # Cancellation
     /// A cancellation point.

@@ -89,6 +89,8 @@ impl Semaphore {
 
     /// Takes an owned permit, as [`acquire_timeout`](Semaphore::acquire_timeout) does.
     ///
+    /// Returns `None` if it did not come in time, or if the semaphore is [closed](Semaphore::close).
+    ///
     /// # Cancellation
     /// A cancellation point.
     ///
@@ -115,6 +117,8 @@ impl Semaphore {
     ///
     /// It behaves as [`acquire_many_timeout`](Semaphore::acquire_many_timeout) does.
     ///
+    /// Returns `None` if they did not come in time, or if the semaphore is [closed](Semaphore::close).
+    ///
     /// # Cancellation
     /// A cancellation point.
     ///
@@ -131,6 +135,8 @@ impl Semaphore {
 
     /// Takes an owned permit, as [`acquire_deadline`](Semaphore::acquire_deadline) does.
     ///
+    /// Returns `None` if it did not come in time, or if the semaphore is [closed](Semaphore::close).
+    ///
     /// # Cancellation
     /// A cancellation point.
     pub fn acquire_owned_deadline(self: Arc<Self>, deadline: Instant) -> Option<OwnedSemaphorePermit> {
@@ -140,6 +146,8 @@ impl Semaphore {
     /// Takes `count` owned permits, and waits at most until `deadline`.
     ///
     /// It behaves as [`acquire_many_deadline`](Semaphore::acquire_many_deadline) does.
+    ///
+    /// Returns `None` if they did not come in time, or if the semaphore is [closed](Semaphore::close).
     ///
     /// # Cancellation
     /// A cancellation point.

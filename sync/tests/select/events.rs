@@ -1,16 +1,38 @@
 //! The promises of a select that waits for events.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::thread;
 use std::time::Duration;
 
 use crate::common::{Side, beside, everywhere, give_way, guarded, pause, runtime};
 use fibra_sync::channel::{self, Select, SelectedOperation};
-use fibra_sync::{AutoResetEvent, ManualResetEvent, select};
+use fibra_sync::{AutoResetEvent, ManualResetEvent, select, select_biased};
 
 const SHORT: Duration = Duration::from_millis(5);
+
+#[test]
+fn a_case_finds_what_it_waits_for_behind_pointers() {
+    static SET: LazyLock<ManualResetEvent> = LazyLock::new(|| ManualResetEvent::new(true));
+    guarded(|| {
+        let deep = Box::new(Arc::new(AutoResetEvent::new(true)));
+        let kept = fibra_sync::Mutex::new(AutoResetEvent::new(true));
+        for _ in 0..3 {
+            select! {
+                wait(&deep) => {}
+                wait(kept.lock()) => {}
+                wait(SET) => {}
+                default => panic!("all were set"),
+            }
+        }
+        select_biased! {
+            wait(deep) => {}
+            wait(*kept.lock()) => {}
+            wait(&&SET) => {}
+        }
+    });
+}
 
 #[test]
 fn an_auto_reset_event_lets_one_select_through() {

@@ -272,13 +272,28 @@ impl<T> Lane<T> {
         self.take_front_if(wanted).map(|entry| give(served.take_in(entry)))
     }
 
-    /// Serves the longest waiter of those that are `wanted`; `give` may write to its data.
-    pub(super) fn serve_first<R>(
+    /// Serves the longest waiter, and returns its data.
+    #[inline(always)]
+    pub(super) fn serve_front<'a>(&mut self, served: &'a mut Served<T>) -> Option<&'a mut T> {
+        self.take_front_if(|_| true).map(|entry| served.take_in(entry))
+    }
+
+    /// Serves the longest waiter, as the first one.
+    #[inline(always)]
+    pub(super) fn serve_front_alone(&mut self) -> Option<Served<T>> {
+        self.take_front_if(|_| true).map(|entry| {
+            let mut served = Served::new();
+            served.take_in(entry);
+            served
+        })
+    }
+
+    /// Serves the longest waiter of those that are `wanted`, and returns its data.
+    pub(super) fn serve_first<'a>(
         &mut self,
-        served: &mut Served<T>,
+        served: &'a mut Served<T>,
         wanted: impl Fn(&T) -> bool,
-        give: impl FnOnce(&mut T) -> R,
-    ) -> Option<R> {
+    ) -> Option<&'a mut T> {
         loop {
             let is_wanted = |entry: &&Entry<T>| {
                 // SAFETY: linked, and this lane stays borrowed.
@@ -287,7 +302,7 @@ impl<T> Lane<T> {
             let entry = NonNull::from(self.entries().find(is_wanted)?);
             // SAFETY: it is linked in this lane.
             if unsafe { self.take_out(entry.as_ref(), entry.as_ref().select_token()) } {
-                return Some(give(served.take_in(entry)));
+                return Some(served.take_in(entry));
             }
         }
     }
@@ -393,6 +408,15 @@ impl<T> Served<T> {
         self.push(entry);
         // SAFETY: it was just served under the lock.
         unsafe { entry.data_mut() }
+    }
+
+    /// Returns the data of the first entry. For its waker: under the lock.
+    #[inline(always)]
+    pub(super) fn first_data(&mut self) -> Option<&mut T> {
+        // SAFETY: as in `push`.
+        let first = unsafe { self.first.as_ref() }?;
+        // SAFETY: it was served under the lock, which is still held, and the chain is borrowed.
+        Some(unsafe { first.data_mut() })
     }
 
     #[inline]

@@ -146,13 +146,31 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         published: impl FnOnce(),
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
     ) -> (Outcome<R>, T) {
+        self.wait_then(lane, data, until, admit, published, leave, |outcome, data| (outcome, data))
+    }
+
+    /// Variant of [`wait`](WaitQueue::wait) that lets `finish` make the result out of the data.
+    ///
+    /// So large data are moved straight into it, and lie on the stack once.
+    #[expect(clippy::too_many_arguments, reason = "those of `wait`, each by its own name")]
+    #[inline(always)]
+    pub fn wait_then<R, O>(
+        &self,
+        lane: usize,
+        data: T,
+        until: Until,
+        admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
+        published: impl FnOnce(),
+        leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
+        finish: impl FnOnce(Outcome<R>, T) -> O,
+    ) -> O {
         let waiting = Waiting::new(self, lane, data, until, admit, published, leave);
         loop {
             match waiting.settle(until.sleep(&waiting)) {
                 None => {}
                 Some(Outcome::Cancelled) if until.unwinds() => unwind_cancelled(),
                 // SAFETY: the caller is the waiter, and the wait is over.
-                Some(outcome) => return (outcome, unsafe { waiting.entry.take_data() }),
+                Some(outcome) => return finish(outcome, unsafe { waiting.entry.take_data() }),
             }
         }
     }

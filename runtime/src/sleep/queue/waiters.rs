@@ -68,6 +68,12 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
         self.serve_front_if(lane, |_| true, give)
     }
 
+    /// Variant of [`serve_front`](Waiters::serve_front) that returns the data, to be written or taken.
+    #[inline(always)]
+    pub fn serve_front_data(&mut self, lane: usize) -> Option<&mut T> {
+        self.lanes[lane].serve_front(self.served)
+    }
+
     /// Serves the longest waiter of those that are `wanted`. `give` may write to its data.
     pub fn serve_first<R>(
         &mut self,
@@ -75,7 +81,12 @@ impl<'a, T, const LANES: usize> Waiters<'a, T, LANES> {
         wanted: impl Fn(&T) -> bool,
         give: impl FnOnce(&mut T) -> R,
     ) -> Option<R> {
-        self.lanes[lane].serve_first(self.served, wanted, give)
+        self.serve_first_data(lane, wanted).map(give)
+    }
+
+    /// Variant of [`serve_first`](Waiters::serve_first) that returns the data, to be written or taken.
+    pub fn serve_first_data(&mut self, lane: usize, wanted: impl Fn(&T) -> bool) -> Option<&mut T> {
+        self.lanes[lane].serve_first(self.served, wanted)
     }
 
     /// Serves waiters from the front on, as long as they are `wanted`. Returns how many.

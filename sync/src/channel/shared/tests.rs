@@ -24,11 +24,7 @@ fn contended<T>(capacity: Option<usize>) -> Arc<Shared<T>> {
 }
 
 fn send<T>(shared: &Shared<T>, message: T) -> Result<(), SendTimeoutError<T>> {
-    match shared.try_send(message) {
-        Ok(()) => Ok(()),
-        Err(TrySendError::Full(message)) => shared.send_slow(message, None),
-        Err(TrySendError::Disconnected(message)) => Err(SendTimeoutError::Disconnected(message)),
-    }
+    shared.send(message, || None, SendTimeoutError::Timeout, SendTimeoutError::Disconnected)
 }
 
 #[test]
@@ -45,9 +41,9 @@ fn messages_come_in_order_and_all_of_them() {
         });
         for n in 0..ROUNDS {
             shared.contended.store(true, Ordering::Relaxed);
-            assert_eq!(shared.recv_slow(None).unwrap(), n);
+            assert_eq!(shared.recv_slow(None, |why| why).unwrap(), n);
         }
-        assert!(matches!(shared.recv_slow(None), Err(RecvTimeoutError::Disconnected)));
+        assert!(matches!(shared.recv_slow(None, |why| why), Err(RecvTimeoutError::Disconnected)));
         sends.join().unwrap();
     }
 }
@@ -57,7 +53,7 @@ fn the_end_is_heard_on_both_sides() {
     for _ in 0..ROUNDS {
         let shared = contended::<usize>(Some(1));
         let receiver = Arc::clone(&shared);
-        let receives = thread::spawn(move || receiver.recv_slow(None));
+        let receives = thread::spawn(move || receiver.recv_slow(None, |why| why));
         shared.close();
         assert!(matches!(receives.join().unwrap(), Err(RecvTimeoutError::Disconnected)));
 
@@ -75,11 +71,14 @@ fn time_runs_out_and_the_message_comes_back() {
     for capacity in CAPACITIES {
         let shared = contended::<usize>(capacity);
         let soon = || Some(Instant::now() + Duration::from_micros(50));
-        assert!(matches!(shared.recv_slow(soon()), Err(RecvTimeoutError::Timeout)));
+        assert!(matches!(shared.recv_slow(soon(), |why| why), Err(RecvTimeoutError::Timeout)));
         (0..capacity.unwrap_or(0)).for_each(|n| send(&shared, n).unwrap());
         if capacity.is_some() {
             shared.contended.store(true, Ordering::Relaxed);
-            assert!(matches!(shared.send_slow(9, soon()), Err(SendTimeoutError::Timeout(9))));
+            assert!(matches!(
+                shared.send_slow(9, soon(), SendTimeoutError::Timeout, SendTimeoutError::Disconnected),
+                Err(SendTimeoutError::Timeout(9))
+            ));
         }
     }
 }
@@ -88,7 +87,7 @@ fn time_runs_out_and_the_message_comes_back() {
 fn the_result_of_the_last_wait_is_not_that_of_the_next() {
     let shared = contended(None);
     send(&shared, 1).unwrap();
-    assert_eq!(shared.recv_slow(None).unwrap(), 1);
+    assert_eq!(shared.recv_slow(None, |why| why).unwrap(), 1);
     assert!(!shared.contended.load(Ordering::Relaxed));
 }
 
@@ -118,7 +117,7 @@ impl Watchers {
         let shared = Arc::clone(&self.shared);
         let mut watching = Box::pin(async move {
             let waits = |_: &mut State<()>, _: &mut Place<()>, _: &mut Waiting<'_, ()>| Admit::<()>::Back;
-            shared.queue.wait_async(WATCHERS, Place::Empty, waits, |_, _, _, _| ()).await;
+            shared.queue.wait_async(WATCHERS, Place::EMPTY, waits, |_, _, _, _| ()).await;
         });
         let waker = Waker::from(Arc::clone(self));
         assert!(watching.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
