@@ -18,8 +18,8 @@ pub(crate) enum Stop {
 pub(crate) struct Resumed(pub(super) usize);
 
 impl Resumed {
-    pub(super) const YIELDED: Self = Resumed(0);
-    pub(super) const ASLEEP: Self = Resumed(1);
+    pub(crate) const YIELDED: Self = Resumed(0);
+    pub(crate) const ASLEEP: Self = Resumed(1);
     pub(super) const FINISHED: Self = Resumed(2);
 
     /// Returns why the task stopped; `None` if it has ended.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base::abort::{Bomb, say};
 use crate::base::clock;
-use crate::coroutine::stop::Stop;
+use crate::coroutine::stop::Resumed;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;
 use crate::scheduler::current;
@@ -277,10 +277,11 @@ impl Worker {
             cold_path();
             header.set_owed(panics::take_out());
         }
-        match resumed.stop() {
-            Some(Stop::Asleep) => self.settle(task),
-            Some(Stop::Yielded) => self.queue(task),
-            None => {
+        // Not by `stop`, whose result the compiler may make before it is looked at.
+        match resumed {
+            Resumed::ASLEEP => self.settle(task),
+            Resumed::YIELDED => self.queue(task),
+            _ => {
                 cold_path();
                 self.finish(task)
             }
