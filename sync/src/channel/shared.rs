@@ -475,6 +475,7 @@ impl<T> Shared<T> {
             if !again.get() {
                 return received;
             }
+            // An error that says nothing. Its drop would be code for a message, too.
             mem::forget(received);
             has_looked = false;
         }

@@ -426,23 +426,21 @@ impl State {
                 Err(now) => seen = now,
             }
         };
+        let competes = match hand_off {
+            HandOff::None => return,
+            HandOff::Direct => None,
+            HandOff::Compete(now) => Some(now),
+        };
         let mut serve = |waiter: &mut Waiter| {
             known.leaves(waiter.claim);
-            match hand_off {
-                HandOff::Compete(now) => _ = waiter.woken.get_or_insert(now),
-                HandOff::Direct | HandOff::None => waiter.holds = true,
-            }
+            waiter.holds = competes.is_none();
+            waiter.woken = waiter.woken.or(competes);
         };
-        if hand_off == HandOff::None {
-            return;
-        }
         if let Some(claim) = plan.claim {
             waiters.serve_front(claim.lane(), &mut serve);
         }
         while plan.admits_readers && waiters.serve_front(READERS, &mut serve).is_some() {}
-        if let HandOff::Compete(now) = hand_off {
-            known.on_its_way = Some(now);
-        }
+        known.on_its_way = competes.or(known.on_its_way);
     }
 
     /// Decides how the waiters of a plan go in.
