@@ -27,5 +27,6 @@ pub(crate) mod task_counts;
 pub(crate) mod task_panic;
 pub(crate) mod task_table;
 pub(crate) mod tuning;
+pub(crate) mod virtual_time;
 pub(crate) mod wake;
 pub(crate) mod worker;
