@@ -69,7 +69,7 @@ pub fn machine() -> Instant {
 /// Returns when the machine's clock will show what is as far ahead as `at` is by [`now`].
 ///
 /// For a wait that blocks the thread: virtual time does not end it.
-pub(crate) fn on_machine(at: Instant) -> Instant {
+pub fn on_machine(at: Instant) -> Instant {
     // Relaxed: as in `now`.
     match VIRTUAL.load(Ordering::Relaxed) {
         0 => at,

@@ -12,6 +12,7 @@ pub(crate) mod ending;
 pub(crate) mod home_worker;
 pub(crate) mod idle;
 pub(crate) mod inbox;
+pub(crate) mod jumps;
 pub(crate) mod looks;
 pub(crate) mod panics;
 pub(crate) mod park_state;
