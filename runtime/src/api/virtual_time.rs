@@ -27,7 +27,7 @@ const ROUNDS: u32 = 10_000;
 ///     let begin = now();
 ///     assert_eq!(now(), begin, "the clock stands");
 ///     advance(Duration::from_secs(5));
-///     assert_eq!(now(), begin + Duration::from_secs(5));
+///     assert!(now() >= begin + Duration::from_secs(5));
 /// })?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
@@ -75,7 +75,7 @@ pub fn resume() {
     clock::resume();
 }
 
-/// Moves the paused clock forward by `duration`.
+/// Moves the paused clock forward by `duration`, rounded up to the resolution of timers, 16 µs.
 ///
 /// The timers on the way fire in their order. Before each move, and before it returns, all tasks run
 /// until they sleep. It moves the clock also where it would stand: while time is
@@ -105,7 +105,8 @@ pub fn resume() {
 pub fn advance(duration: Duration) {
     check_task("advance");
     assert!(clock::is_paused(), "`time::advance` moves a paused clock only: call `time::pause` first");
-    let Some(end) = clock::now().checked_add(duration) else {
+    let end = clock::now().checked_add(duration);
+    let Some(end) = end.and_then(|end| with_worker(|worker| worker.firing_time(end))) else {
         panic!("the clock cannot be advanced by {duration:?}: it has no such time");
     };
     loop {

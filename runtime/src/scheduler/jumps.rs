@@ -53,6 +53,11 @@ impl Worker {
         self.expire_timers();
     }
 
+    /// Returns when a timer of that deadline fires.
+    pub(crate) fn firing_time(&self, deadline: Instant) -> Option<Instant> {
+        self.wheel.firing_time(deadline)
+    }
+
     /// Returns when the next timer is due.
     pub(crate) fn next_timer(&self) -> Option<Instant> {
         self.wheel.next_deadline()
