@@ -17,6 +17,7 @@ use std::thread;
 
 use fibra_runtime::driver::unpinned;
 use fibra_runtime::limit::Refusal;
+use fibra_runtime::time::{Hold, try_hold};
 use fibra_sync::AutoResetEvent;
 use signal_hook::consts::{FORBIDDEN, SIGBUS};
 use signal_hook::iterator::{Handle, Signals};
@@ -41,6 +42,8 @@ struct Registry {
 pub(super) struct Listener {
     key: (i32, u64),
     event: Arc<AutoResetEvent>,
+    /// The runtime does not know when a signal comes.
+    _hold: Option<Hold>,
 }
 
 impl Listener {
@@ -54,7 +57,7 @@ impl Listener {
         // Before the handler is installed, so that no delivery is missed.
         registry.listeners.insert(key, Arc::clone(&event));
         drop(registry);
-        let listener = Listener { key, event };
+        let listener = Listener { key, event, _hold: try_hold() };
         handle.add_signal(number)?;
         Ok(listener)
     }

@@ -5,4 +5,5 @@ mod common;
 
 mod balance;
 mod std_paths;
+mod virtual_time;
 mod wakers;

@@ -69,6 +69,10 @@ impl Default for Timer {
 }
 
 impl hyper::rt::Timer for Timer {
+    fn now(&self) -> Instant {
+        clock::now()
+    }
+
     fn sleep(&self, duration: Duration) -> Pin<Box<dyn hyper::rt::Sleep>> {
         // Beyond what the clock can tell it is for ever.
         Box::pin(self.at(time::deadline(duration)))

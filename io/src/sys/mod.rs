@@ -176,8 +176,9 @@ pub(crate) fn wait_for(
     direction: Direction,
     deadline: Option<Instant>,
 ) -> io::Result<bool> {
+    let deadline = deadline.map(clock::on_machine);
     loop {
-        let left = deadline.map(|at| at.saturating_duration_since(clock::now()));
+        let left = deadline.map(|at| at.saturating_duration_since(clock::machine()));
         match poll(&mut [entry(fd, direction)], left) {
             Ok(true) => return Ok(true),
             Ok(false) if left.is_some_and(|left| left.is_zero()) => return Ok(false),

@@ -203,17 +203,19 @@ impl<S: AsFd> Descriptor<S> {
     }
 
     fn wait_on_pool(&self, direction: Direction, deadline: Option<Instant>) -> io::Result<bool> {
+        // The pool has the machine's clock.
+        let deadline = deadline.map(clock::on_machine);
         loop {
             wait::cancellation_point();
             check_may_wait()?;
-            let slice = clock::now() + SLICE;
+            let slice = clock::machine() + SLICE;
             let until = deadline.map_or(slice, |deadline| deadline.min(slice));
             let fd = self.fd();
             if unblock(|| sys::wait_for(fd, direction, Some(until)))? {
                 self.heard(direction);
                 return Ok(true);
             }
-            if clock::has_passed(deadline) {
+            if deadline.is_some_and(|deadline| deadline <= clock::machine()) {
                 return Ok(false);
             }
         }

@@ -96,14 +96,14 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F
 
 /// Takes a stack. Where the caller may wait, it waits for a free stack, as a starting task does.
 fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
-    let begin = clock::now();
+    let begin = clock::machine();
     loop {
         let take = |worker: &Worker| (worker.take_stack_of(size), worker.shared().config.stack_patience);
         match current::with_worker(take).expect("a task has a worker") {
             (Err(error), patience)
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
-                    && clock::now().saturating_duration_since(begin) < patience => {}
+                    && clock::machine().saturating_duration_since(begin) < patience => {}
             (taken, _) => {
                 current::with_worker(Worker::stop_waiting_for_big_stack);
                 return taken;

@@ -22,4 +22,5 @@ pub(crate) mod sleep;
 pub(crate) mod spawn;
 pub(crate) mod task_local;
 pub(crate) mod timeout;
+pub(crate) mod virtual_time;
 pub(crate) mod yield_now;

@@ -2,6 +2,8 @@
 
 use std::ptr::NonNull;
 
+use crate::scheduler::shared::Shared;
+use crate::scheduler::virtual_time::Hold;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::{Describe, JoinError};
@@ -27,7 +29,10 @@ impl Job {
 
 /// A task that is queued, or was taken from the queue, and has not run. It has the runtime's count.
 #[must_use = "a task that neither runs nor is ended keeps its runtime alive"]
-pub(super) struct Queued(TaskRef);
+pub(super) struct Queued {
+    task: TaskRef,
+    _hold: Hold,
+}
 
 // SAFETY: a task that may run on the pool is `Send` by the bounds of `spawn_blocking` and `spawn_call`.
 unsafe impl Send for Queued {}
@@ -35,34 +40,34 @@ unsafe impl Send for Queued {}
 impl Queued {
     /// # Safety
     /// The task is new, and the caller gives the runtime's count.
-    pub(super) unsafe fn new(task: TaskRef) -> Self {
-        Queued(task)
+    pub(super) unsafe fn new(task: TaskRef, shared: &Shared) -> Self {
+        Queued { task, _hold: shared.virtual_time.hold() }
     }
 
     pub(super) fn handle(&self) -> Task {
-        Task::counted(self.0)
+        Task::counted(self.task)
     }
 
     /// Returns true if the end of the runtime lets it run.
     pub(super) fn is_sheltered(&self) -> bool {
-        self.0.header().is_sheltered()
+        self.task.header().is_sheltered()
     }
 
     pub(super) fn is_cancelled(&self) -> bool {
-        self.0.header().cancel_flags.is_cancelled()
+        self.task.header().cancel_flags.is_cancelled()
     }
 
     pub(super) fn cancel(&self) {
-        self.0.header().cancel_flags.set_cancelled();
+        self.task.header().cancel_flags.set_cancelled();
     }
 
     /// Runs the task in this thread.
     pub(super) fn run(self) {
-        context::set_pool_task(Some(self.0));
+        context::set_pool_task(Some(self.task));
         // SAFETY: this value is used up, so the task runs once; the runtime's count came with it.
         unsafe {
-            (self.0.header().vtable.run)(self.0);
-            self.0.release();
+            (self.task.header().vtable.run)(self.task);
+            self.task.release();
         }
         context::set_pool_task(None);
     }
@@ -71,7 +76,7 @@ impl Queued {
     pub(super) fn end(self, error: impl FnOnce(&dyn Describe) -> JoinError) {
         let error = error(&self.handle());
         // SAFETY: as in `run`.
-        unsafe { discard_here(self.0, error) };
+        unsafe { discard_here(self.task, error) };
     }
 }
 

@@ -50,7 +50,7 @@ impl Shared {
     /// The task is new, and the caller gives the runtime's count.
     pub(crate) unsafe fn spawn_on_pool(self: &Arc<Self>, task: TaskRef) {
         // SAFETY: the caller's contract.
-        let queued = unsafe { Queued::new(task) };
+        let queued = unsafe { Queued::new(task, self) };
         if self.admit_from_outside(task).is_err() {
             return queued.end(JoinError::cancelled);
         }

@@ -33,6 +33,7 @@ use crate::scheduler::queue;
 use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::task_panic::TaskPanic;
+use crate::scheduler::virtual_time::VirtualTime;
 use crate::sleep::back_off;
 use crate::stack::guard::StackGuards;
 use crate::stack::stacks;
@@ -97,6 +98,7 @@ impl<R: From<Runtime>> Builder<R> {
                 main_stack_size: MAIN_STACK_SIZE,
                 end_within: None,
                 watched: watchdog::Config::default().limit.is_some(),
+                starts_paused: false,
             },
             threads: WorkerThreads {
                 name: "fibra".to_owned(),
@@ -424,6 +426,31 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
+    /// Starts the runtime in virtual time, with its clock paused. Off unless set.
+    ///
+    /// Such a runtime has one worker. [`fibra::time`](crate::time#virtual-time) says what moves the clock.
+    ///
+    /// # Errors
+    /// [`build`](Builder::build) and [`run`](Builder::run) fail where [`workers`](Builder::workers) sets more than one.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use fibra::time::{Duration, now, sleep};
+    /// let hour = Duration::from_secs(3600);
+    /// let slept = fibra::Runtime::builder().start_paused(true).run(|| {
+    ///     let begin = now();
+    ///     sleep(hour);
+    ///     now() - begin
+    /// })?;
+    /// assert!(slept >= hour && slept < hour + Duration::from_millis(1));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn start_paused(mut self, paused: bool) -> Self {
+        self.config.starts_paused = paused;
+        self
+    }
+
     /// Allows or forbids workers to poll a little before they sleep.
     ///
     /// Allowed unless set. Workers never poll where the machine has one processor, or the process
@@ -489,7 +516,15 @@ impl<R: From<Runtime>> Builder<R> {
 
     fn prepare(mut self) -> io::Result<(Arc<Shared>, Vec<Seed>, Arc<WorkerThreads>)> {
         let usable = driver_here::unpinned(sys::usable_processors);
-        let workers = self.workers.unwrap_or_else(|| default_workers(usable));
+        let workers = match self.workers {
+            Some(workers) => workers,
+            None if self.config.starts_paused => 1,
+            None => default_workers(usable),
+        };
+        if self.config.starts_paused && workers > 1 {
+            let message = format!("virtual time needs a runtime with one worker, not {workers}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
         self.config.polling &= sys::may_poll(workers, usable);
         self.config.processors = current::with_worker(|worker| worker.shared().config.processors)
             .unwrap_or_else(sys::Processors::of_caller);
@@ -499,9 +534,9 @@ impl<R: From<Runtime>> Builder<R> {
         overflow_report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| Arc::new(Block::new(index, queue.thief()));
+        let blocks: Box<[_]> = queues.iter().enumerate().map(block).collect();
         let reserve = stacks::Config { max_stacks: None, ..self.stacks.clone() };
         let shared = Arc::new(Shared {
-            blocks: queues.iter().enumerate().map(block).collect(),
             injector: queue::Shared::new(),
             idle: Idle::new(workers),
             stacks: Stacks::new(self.stacks)?,
@@ -511,6 +546,8 @@ impl<R: From<Runtime>> Builder<R> {
             live: Arc::new(LiveTasks::new(self.config.max_tasks)),
             stalls: AtomicU64::new(0),
             ending: Ending::new(),
+            virtual_time: VirtualTime::new(&blocks[0]),
+            blocks,
             config: self.config,
         });
         let threads = Arc::new(self.threads);

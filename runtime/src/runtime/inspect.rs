@@ -34,6 +34,6 @@ impl Handle {
     /// It may be `None` while the task falls asleep or wakes.
     #[doc(hidden)]
     pub fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
-        report::waits_for(self.shared(), task)
+        self.shared().waits_for(task)
     }
 }

@@ -3,10 +3,10 @@
 #![forbid(unsafe_code)]
 
 use std::fmt::Write;
-use std::ptr;
 
 use crate::blocking::pool::Pool;
 use crate::scheduler::shared::Shared;
+use crate::scheduler::virtual_time::Waits;
 use crate::tasks::task::Task;
 use crate::waiter::description::{Owner, WaitsFor};
 
@@ -22,17 +22,6 @@ pub(super) fn unstarted(shared: &Shared, started: usize) -> u64 {
     shared.alive().saturating_sub(started as u64)
 }
 
-/// Returns what a task waits for, or `None` if it is not asleep.
-pub(super) fn waits_for(shared: &Shared, task: &Task) -> Option<WaitsFor> {
-    let mut found = task.as_ref().waits_for()?;
-    if let Some(Owner::Address(address)) = found.owner {
-        let header = ptr::without_provenance(address);
-        let owner = shared.blocks.iter().find_map(|block| block.registry.find(header));
-        found.owner = owner.map(|owner| Owner::Number(owner.id())).or(found.owner);
-    }
-    Some(found)
-}
-
 /// Names the tasks that are left, up to twenty, on one line.
 pub(super) fn in_one_line(shared: &Shared) -> String {
     let tasks = tasks(shared);
@@ -43,18 +32,25 @@ pub(super) fn in_one_line(shared: &Shared) -> String {
 
 /// Lists all tasks that are left, each on a line with what it waits for.
 pub(super) fn in_full(shared: &Shared) -> String {
-    let (started, on_pool) = (shared.tasks(), Pool::of(shared).running());
+    let (started, on_pool) = (shared.waits(), Pool::of(shared).running());
     let mut text = count(shared, started.len() + on_pool.len());
-    for task in &started {
-        let state = match waits_for(shared, task) {
-            Some(found) => format!("waits for {}", describe(&found, &started)),
+    text.push_str(&in_lines(&started));
+    for task in &on_pool {
+        // Writing to a string does not fail.
+        _ = write!(text, "\n  {task} runs on the blocking pool");
+    }
+    text
+}
+
+/// Lists tasks, each on a line of its own with what it waits for.
+pub(super) fn in_lines(waits: &Waits) -> String {
+    let mut text = String::new();
+    for (task, found) in waits {
+        let state = match found {
+            Some(found) => format!("waits for {}", describe(found, waits)),
             None => "computes, or is ready to".to_owned(),
         };
-        // Writing to a string does not fail.
         _ = write!(text, "\n  {task} {state}");
-    }
-    for task in &on_pool {
-        _ = write!(text, "\n  {task} runs on the blocking pool");
     }
     text
 }
@@ -65,14 +61,14 @@ fn count(shared: &Shared, started: usize) -> String {
     format!("{alive} task(s), {} of them not started", unstarted(shared, started))
 }
 
-fn describe(found: &WaitsFor, tasks: &[Task]) -> String {
+fn describe(found: &WaitsFor, tasks: &Waits) -> String {
     let mut text = found.name.clone();
     if let Some(descriptor) = found.descriptor {
         _ = write!(text, " (descriptor {descriptor})");
     }
     if let Some(Owner::Number(owner)) = found.owner {
-        _ = match tasks.iter().find(|task| task.id() == owner) {
-            Some(owner) => write!(text, " of {owner}"),
+        _ = match tasks.iter().find(|(task, _)| task.id() == owner) {
+            Some((owner, _)) => write!(text, " of {owner}"),
             None => write!(text, " of the owner with number {owner}"),
         };
     }

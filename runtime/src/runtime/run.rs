@@ -10,6 +10,7 @@ use crate::api::builder::Builder;
 use crate::base::abort::Bomb;
 use crate::base::clock;
 use crate::blocking::pool::Pool;
+use crate::runtime::report;
 use crate::runtime::shutdown;
 use crate::runtime::start::{Seed, Starting};
 use crate::scheduler::current;
@@ -44,6 +45,7 @@ where
         }),
     };
     bomb.defuse();
+    check_deadlock(shared);
     if result.as_ref().is_err_and(JoinError::is_cancelled) {
         cancel_points::cancellation_point();
     }
@@ -67,6 +69,14 @@ pub(super) fn refuse_inside_a_task() {
         "a runtime was run inside a runtime: this thread is a worker, and waiting here would block all of its \
          tasks. Use `spawn` and `join`, or move the call to a thread of its own (`spawn_blocking`)"
     );
+}
+
+/// Panics if all tasks came to sleep for ever in virtual time.
+#[track_caller]
+fn check_deadlock(shared: &Shared) {
+    if let Some(waits) = shared.virtual_time.take_deadlock() {
+        panic!("all tasks sleep, and nothing is left that could wake one:{}", report::in_lines(&waits));
+    }
 }
 
 /// Makes the calling thread worker 0, runs `f` there as a task, and ends the runtime when it returns.
@@ -104,6 +114,7 @@ where
     }
     Pool::of(&shared).wait_until_let_go();
     grown.and(started)?;
+    check_deadlock(&shared);
     match main.expect("spawned before the worker ran").join() {
         Ok(value) => Ok(value),
         Err(error) if error.is_not_started() => Err(error.into()),

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 
+use crate::base::clock;
 use crate::base::limit::Refusal;
 use crate::base::payload::guarded;
 use crate::blocking::pool::Pool;
@@ -42,6 +43,7 @@ impl Seed {
         let _alternate = overflow::thread_setup()?;
         let config = &self.shared.config;
         let _pinned = config.pin.then(|| config.processors.pin(self.index));
+        let _former = clock::enter(config.starts_paused);
         let worker = Worker::new(Arc::clone(&self.shared), self.index, self.stealable)?;
         call(&self.threads.on_start)?;
         f(&worker);

@@ -36,7 +36,7 @@ impl Worker {
                 return false;
             }
             self.stacks.borrow_mut().answer();
-            if self.search() || self.poll() {
+            if self.search() || self.jump() || self.poll() {
                 return true;
             }
             if self.park(watch) {
@@ -76,7 +76,7 @@ impl Worker {
             return false;
         }
         let looks = self.looks.borrow();
-        if !looks.is_ripe(clock::now()) {
+        if !looks.is_ripe(clock::machine()) {
             return false;
         }
         self.peers().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
@@ -116,12 +116,12 @@ impl Worker {
         let (fired_before, mut begin) = (fired(), None);
         loop {
             let events = self.poll_driver(Some(Duration::ZERO));
-            let now = self.expire_due();
+            self.expire_due();
             if self.has_work() || self.take_shared() {
                 self.polling.end(fired() == fired_before, events);
                 return true;
             }
-            let now = now.unwrap_or_else(clock::now);
+            let now = clock::machine();
             if now - *begin.get_or_insert(now) >= polling::LONGEST {
                 self.polling.end(false, 0);
                 return false;
@@ -131,13 +131,14 @@ impl Worker {
 
     /// Parks in the driver, unless work came meanwhile. Returns true if work came or is here now.
     fn park(&self, watch: Duration) -> bool {
-        let now = clock::now();
+        let now = clock::machine();
         let blocks = &self.shared.blocks;
         let sight = match blocks.len() {
             1 => Sight::Nothing,
             _ => self.looks.borrow_mut().look(now, blocks, self.block.index),
         };
-        let timeout = self.timeout(now);
+        let timer = self.wheel.next_deadline();
+        let timeout = self.timeout(timer, now);
         let searching = self.searching.replace(false);
         let watching = self.shared.idle.park(self.block.index, searching, sight);
         let timeout = [timeout, watching.then_some(watch)].into_iter().flatten().min();
@@ -146,6 +147,7 @@ impl Worker {
             self.block.counters.parks.add(u64::from(!came));
             let events = self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
             self.polling.note_batch(events);
+            self.note_waited(timer, now);
             came
         } else {
             true
@@ -173,11 +175,12 @@ impl Worker {
             || (self.is_starving() && self.stacks.borrow().has_turn())
             || (sight == Sight::Nothing && self.sees_startable())
             || self.must_check_shutdown()
+            || self.may_jump()
     }
 
-    /// Returns how long to park at most, unless the worker is to watch.
-    fn timeout(&self, now: Instant) -> Option<Duration> {
-        let timer = self.wheel.next_deadline().map(|at| at.saturating_duration_since(now));
+    /// Returns how long to park at most, unless the worker is to watch. `timer` is the next timer, and `now` the machine's time.
+    fn timeout(&self, timer: Option<Instant>, now: Instant) -> Option<Duration> {
+        let timer = timer.map(|at| at.saturating_duration_since(clock::now()));
         let starved = self.is_starving().then_some(FEED);
         [timer, starved, self.trim(now)].into_iter().flatten().min()
     }

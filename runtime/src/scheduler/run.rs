@@ -206,7 +206,7 @@ impl Worker {
     fn help(&self) {
         if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
             let blocks = &self.shared.blocks;
-            let stuck = self.eye.borrow_mut().look(clock::now(), blocks, self.block.index);
+            let stuck = self.eye.borrow_mut().look(clock::machine(), blocks, self.block.index);
             if stuck.is_some_and(|index| self.take_from(&blocks[index])) {
                 self.tell_thieves();
             }

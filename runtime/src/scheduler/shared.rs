@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,10 +18,12 @@ use crate::scheduler::idle::Idle;
 use crate::scheduler::queue;
 use crate::scheduler::task_counts::{Counts, alive};
 use crate::scheduler::task_panic::TaskPanicHook;
+use crate::scheduler::virtual_time::{VirtualTime, Waits};
 use crate::stack::stacks::Stacks;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::task::Task;
+use crate::waiter::description::{Owner, WaitsFor};
 
 /// Holds what workers need of the description of their runtime.
 pub(crate) struct Config {
@@ -43,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) end_within: Option<Duration>,
     /// A thread watches how long tasks run.
     pub(crate) watched: bool,
+    /// The clock of the worker is paused from the start.
+    pub(crate) starts_paused: bool,
 }
 
 /// Holds what all workers of one runtime share.
@@ -65,6 +70,7 @@ pub(crate) struct Shared {
     /// How often a task held its worker for too long.
     pub(crate) stalls: AtomicU64,
     pub(crate) ending: Ending,
+    pub(crate) virtual_time: VirtualTime,
 }
 
 /// Reserves `count` task ids and returns the first.
@@ -127,6 +133,22 @@ impl Shared {
     /// Returns all tasks that have started and not ended.
     pub(crate) fn tasks(&self) -> Vec<Task> {
         self.blocks.iter().flat_map(|block| block.registry.tasks()).collect()
+    }
+
+    /// Returns all tasks that have started and not ended, with what they wait for.
+    pub(crate) fn waits(&self) -> Waits {
+        self.tasks().into_iter().map(|task| (task.clone(), self.waits_for(&task))).collect()
+    }
+
+    /// Returns what a task waits for, or `None` if it is not asleep.
+    pub(crate) fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
+        let mut found = task.as_ref().waits_for()?;
+        if let Some(Owner::Address(address)) = found.owner {
+            let header = ptr::without_provenance(address);
+            let owner = self.blocks.iter().find_map(|block| block.registry.find(header));
+            found.owner = owner.map(|owner| Owner::Number(owner.id())).or(found.owner);
+        }
+        Some(found)
     }
 
     pub(crate) fn unpark_all(&self) {

@@ -202,7 +202,7 @@ impl Worker {
             return None;
         }
         let peer = self.peers().find(|block| block.is_resting())?;
-        let now = clock::now();
+        let now = clock::machine();
         let (given, since) = match self.gifts.get() {
             (_, since) if now.saturating_duration_since(since) >= GIFT_SPAN => (0, now),
             gifts => gifts,
@@ -254,7 +254,7 @@ impl Worker {
         if self.starving.replace(true) {
             return;
         }
-        self.shortage.set(self.shortage.get().or_else(|| Some(clock::now())));
+        self.shortage.set(self.shortage.get().or_else(|| Some(clock::machine())));
         self.keep_started();
     }
 
@@ -283,7 +283,7 @@ impl Worker {
     }
 
     fn ask_for_stacks(&self) {
-        self.next_feed.set(clock::now() + FEED);
+        self.next_feed.set(clock::machine() + FEED);
         self.unpark_others();
     }
 
@@ -297,7 +297,7 @@ impl Worker {
     /// now and then.
     pub(crate) fn feed_starved(&self) {
         let may_find_one = self.came_back.replace(false) || self.stacks.borrow().has_turn();
-        if may_find_one || clock::now() >= self.next_feed.get() {
+        if may_find_one || clock::machine() >= self.next_feed.get() {
             self.feed_first();
         }
     }
@@ -320,7 +320,7 @@ impl Worker {
                 self.bind_in_turn(task, stack);
                 self.unstarve();
                 // The tasks behind it have only waited in the queue.
-                self.shortage.set(Some(clock::now()));
+                self.shortage.set(Some(clock::machine()));
                 self.local.push(task);
             }
             Err(error) if self.is_cancelled_for_shutdown(task) || self.waited_enough() => {
@@ -343,7 +343,7 @@ impl Worker {
     fn waited_enough(&self) -> bool {
         let since = self.shortage.get();
         since.is_some_and(|since| {
-            clock::now().saturating_duration_since(since) >= self.shared.config.stack_patience
+            clock::machine().saturating_duration_since(since) >= self.shared.config.stack_patience
         })
     }
 
@@ -380,7 +380,7 @@ impl Worker {
             Err(_) => {
                 self.starved.borrow_mut().push_front(task);
                 self.note_shortage();
-                self.next_feed.set(clock::now() + FEED);
+                self.next_feed.set(clock::machine() + FEED);
             }
         }
     }

@@ -16,6 +16,7 @@
 //! | `task_table.rs` | its table, which a debugger can walk as well |
 //! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
+//! | `jumps.rs` | when a paused clock moves |
 //! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |
 
 use std::any::Any;
@@ -140,6 +141,8 @@ pub(crate) struct Worker {
     pub(super) trim_owed: Cell<bool>,
     /// The tasks bound to this worker were told of the shutdown.
     pub(super) told: Cell<bool>,
+    /// Virtual time was held at the last look.
+    pub(super) stands: Cell<bool>,
 }
 
 impl Worker {
@@ -172,20 +175,21 @@ impl Worker {
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
             ids: Cell::new((0, 0)),
-            gifts: Cell::new((0, clock::now())),
+            gifts: Cell::new((0, clock::machine())),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
             shortage: Cell::new(None),
             may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
-            next_feed: Cell::new(clock::now()),
+            next_feed: Cell::new(clock::machine()),
             polling: Polling::new(shared.config.polling),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
             eye: RefCell::new(Eye::new(index)),
             searching: Cell::new(false),
-            next_trim: Cell::new(clock::now()),
+            next_trim: Cell::new(clock::machine()),
             trim_owed: Cell::new(false),
             told: Cell::new(false),
+            stands: Cell::new(false),
             random: Random::new(shared.config.seed, index),
             block,
             shared,
@@ -335,18 +339,17 @@ impl Worker {
         self.tell_thieves();
     }
 
-    /// Fires the timers that are due.
-    ///
-    /// Reads the clock only if there are any, and returns that reading.
+    /// Fires the timers that are due. Reads the clock only if there are any.
     #[inline]
-    pub(super) fn expire_due(&self) -> Option<Instant> {
-        (!self.wheel.is_empty()).then(|| self.expire_timers())
+    pub(super) fn expire_due(&self) {
+        if !self.wheel.is_empty() {
+            self.expire_timers();
+        }
     }
 
     #[inline(never)]
-    pub(super) fn expire_timers(&self) -> Instant {
-        let now = clock::now();
-        self.wheel.expire(now, |node| {
+    pub(super) fn expire_timers(&self) {
+        self.wheel.expire(clock::now(), |node| {
             // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on
             // its way to this worker, which disarms before anything else. So the task has not
             // ended.
@@ -359,7 +362,6 @@ impl Worker {
                 self.make_ready(task);
             }
         });
-        now
     }
 
     /// Queues a sleeping task that the caller, on this worker's thread, was told to queue.

@@ -468,8 +468,8 @@ impl TaskRef {
     /// Called by the party that queues the task, and by the queue.
     #[inline]
     pub(crate) fn set_next(self, next: Option<TaskRef>) {
-        // Relaxed: as above.
-        self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Relaxed);
+        // Release: pairs with the Acquire in `sleeps_for_tasks`.
+        self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Release);
     }
 
     /// Notes what the running task is about to wait for. A task that runs is in no queue, so `next` is free.
@@ -486,6 +486,24 @@ impl TaskRef {
         let record = self.header().next.load(Ordering::Relaxed).addr();
         let found = description::interpret(record, &memory::read)?;
         (seen.is_asleep() && word() == seen).then_some(found)
+    }
+
+    /// Returns true if the task is asleep, and only tasks, threads and time may wake it: neither the system nor the pool.
+    ///
+    /// # Safety
+    /// The caller is the home worker of the task, and runs no task.
+    pub(crate) unsafe fn sleeps_for_tasks(self) -> bool {
+        let word = || self.header().waiter.word.why();
+        let seen = word();
+        // Acquire: pairs with the Release in `set_next`. A waker changes the word before it queues the task. So if this
+        // is not the record that the task noted, the word has changed since.
+        let record = self.header().next.load(Ordering::Acquire).cast::<WaitRecord>();
+        if !seen.is_asleep() || word() != seen {
+            return false;
+        }
+        // SAFETY: each sleep notes a record, which is a constant or lies in the frame of the sleep. The task does not
+        // leave that frame before its home worker, the caller, resumes it.
+        !unsafe { &*record }.is_ended_by_outside()
     }
 
     pub(crate) fn waiter(self) -> NonNull<Waiter> {

@@ -131,6 +131,11 @@ impl Wheel {
         self.ticks.start_of(slot.earliest.get())
     }
 
+    /// Returns when a timer with that deadline fires: rounded up to a tick. `None` if it never does.
+    pub(crate) fn firing_time(&self, deadline: Instant) -> Option<Instant> {
+        self.ticks.start_of(self.ticks.ceil(deadline))
+    }
+
     /// Fires every timer whose deadline is `now` or earlier: disarms it, then calls `fire(node)`.
     ///
     /// They fire in the order of their ticks, those of one tick in the order of their insertion. `fire` may insert and

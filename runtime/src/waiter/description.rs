@@ -120,6 +120,11 @@ impl<P> WaitRecord<P> {
         &self.object
     }
 
+    /// Returns true if the system or a call on a pool may end the wait.
+    pub(crate) fn is_ended_by_outside(&self) -> bool {
+        self.description.0[3] == EndedBy::Outside as u64
+    }
+
     /// Returns the address that a task keeps while it sleeps.
     #[inline(always)]
     pub fn address(&self) -> *const WaitRecord {

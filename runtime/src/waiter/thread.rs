@@ -65,12 +65,13 @@ impl Place {
 
     /// Parks the thread until a waker releases it or the deadline passes.
     fn park_until(&self, deadline: Option<Instant>) {
+        let deadline = deadline.map(clock::on_machine);
         while !self.released.load(Ordering::Acquire) {
             let Some(deadline) = deadline else {
                 thread::park();
                 continue;
             };
-            let left = deadline.saturating_duration_since(clock::now());
+            let left = deadline.saturating_duration_since(clock::machine());
             if left.is_zero() {
                 return;
             }

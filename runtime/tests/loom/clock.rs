@@ -10,6 +10,11 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
+/// The deadlines of models are over.
+pub(crate) fn on_machine(_at: Instant) -> Instant {
+    *START
+}
+
 pub(crate) fn machine() -> Instant {
     *START
 }

@@ -31,6 +31,7 @@ mod join_future;
 mod park;
 mod time;
 mod timeouts;
+mod virtual_time;
 mod wait_any;
 mod wait_kinds;
 mod wait_races;

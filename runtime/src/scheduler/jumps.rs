@@ -1,0 +1,109 @@
+//! Virtual time: when the worker of a paused clock moves it.
+//!
+//! The clock moves to the next timer when no task is ready and nothing else can wake one. It stands
+//!
+//! * while a [`Hold`](crate::time::Hold) is taken: by the program, by each task on the blocking pool, and by listeners
+//!   to signals;
+//! * while a task waits for the system, a socket for example, or for a closure on the blocking pool;
+//! * while a task waits for a stack.
+//!
+//! Meanwhile the worker waits by the machine's clock, until the next timer at the longest. If all of
+//! that time passes in one wait, the timer has come. Waits that something ends are not added up: a
+//! timeout that a task sets after such a wait would end too early.
+//!
+//! If all tasks sleep, no timer is armed and nothing else can wake one, they sleep for ever. Then the
+//! worker notes what each of them waits for, and cancels the main tasks. `run` panics with that list.
+
+use std::time::{Duration, Instant};
+
+use crate::base::clock;
+use crate::scheduler::worker::Worker;
+use crate::tasks::task::Task;
+
+impl Worker {
+    /// Moves a paused clock to the next timer, if nothing but time can wake a task.
+    ///
+    /// Returns true if there may be work.
+    pub(super) fn jump(&self) -> bool {
+        clock::is_paused() && self.jump_if_still()
+    }
+
+    #[cold]
+    fn jump_if_still(&self) -> bool {
+        self.stands.set(self.shared.virtual_time.is_held());
+        if self.stands.get() || self.is_starving() || !self.sleep_for_tasks() {
+            return false;
+        }
+        // After the look at the holds, whose owners wake first.
+        if self.has_work() || !self.shared.injector.is_empty() {
+            return true;
+        }
+        match self.wheel.next_deadline() {
+            Some(at) => {
+                self.move_clock(at);
+                true
+            }
+            None => self.end_deadlock(),
+        }
+    }
+
+    /// Moves the paused clock forward, and fires the timers that are due then.
+    pub(crate) fn move_clock(&self, at: Instant) {
+        clock::move_to(at);
+        self.expire_timers();
+    }
+
+    /// Returns when a timer of that deadline fires.
+    pub(crate) fn firing_time(&self, deadline: Instant) -> Option<Instant> {
+        self.wheel.firing_time(deadline)
+    }
+
+    /// Returns when the next timer is due.
+    pub(crate) fn next_timer(&self) -> Option<Instant> {
+        self.wheel.next_deadline()
+    }
+
+    /// Notes that a park has begun at `begin` and is over: the timer that it was to end for may have come.
+    pub(super) fn note_waited(&self, timer: Option<Instant>, begin: Instant) {
+        if clock::is_paused()
+            && let Some(at) = timer
+            && clock::machine().saturating_duration_since(begin) >= at.saturating_duration_since(clock::now())
+        {
+            clock::move_to(at);
+        }
+    }
+
+    /// Returns true if the clock stood for a hold that is gone. Checked again once the worker counts as parked.
+    pub(super) fn may_jump(&self) -> bool {
+        self.stands.get() && clock::is_paused() && !self.shared.virtual_time.is_held()
+    }
+
+    /// Returns true if no other task is ready here, so that all of them sleep.
+    ///
+    /// Called by a task.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.poll_driver(Some(Duration::ZERO));
+        !self.has_work() && self.shared.injector.is_empty() && !self.is_starving()
+    }
+
+    /// Returns true if only time and other tasks can wake the tasks here. A task that a thread has woken and not queued yet
+    /// counts as one that the thread may wake.
+    fn sleep_for_tasks(&self) -> bool {
+        let mut all = true;
+        // SAFETY: this is the only worker of the runtime, and it runs no task now.
+        self.block.registry.walk(|task| all &= unsafe { task.sleeps_for_tasks() });
+        all
+    }
+
+    /// Notes a deadlock and cancels the main tasks. Returns true if that made work.
+    fn end_deadlock(&self) -> bool {
+        let mains: Vec<Task> =
+            self.shared.tasks().into_iter().filter(|task| task.header().is_main()).collect();
+        if mains.is_empty() || self.shared.is_ending() {
+            return false;
+        }
+        self.shared.virtual_time.set_deadlock(self.shared.waits());
+        mains.iter().for_each(Task::cancel);
+        self.has_work()
+    }
+}
