@@ -20,6 +20,9 @@ use crate::tasks::locals::Locals;
 use crate::tasks::raw::{self, TaskHooks};
 use crate::tasks::switch_hook::{Switch, SwitchHook};
 
+/// The stack of a task that stands for a closure on the blocking pool: as much as its threads have.
+const POOL_STACK_SIZE: usize = 2 << 20;
+
 /// Describes a task: its name, the size of its stack, where it may run.
 ///
 /// # Examples
@@ -265,6 +268,9 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        if shared.is_simulated() {
+            return self.stack_size(POOL_STACK_SIZE).spawn_on_runtime(shared, f);
+        }
         self.nature = nature;
         self.locate();
         self.make_owned(shared, f).queue(|task| {

@@ -14,6 +14,7 @@ pub(crate) mod idle;
 pub(crate) mod inbox;
 pub(crate) mod jumps;
 pub(crate) mod looks;
+pub(crate) mod oracle;
 pub(crate) mod panics;
 pub(crate) mod park_state;
 pub(crate) mod polling;
