@@ -1,0 +1,114 @@
+//! What explorations find. They need `--cfg fibra_sim`; `ci/sim.sh` runs them.
+
+#![cfg(fibra_sim)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use fibra_sim::{check, check_exhaustive, check_pct, point, replay};
+
+/// Returns the message with which `f` panics.
+fn message(f: impl FnOnce()) -> String {
+    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it is to find the error");
+    *payload.downcast::<String>().unwrap()
+}
+
+/// Two tasks add to a number in two steps.
+fn loses_an_update() {
+    let total = Arc::new(AtomicU32::new(0));
+    let adders = [(); 2].map(|()| {
+        let total = Arc::clone(&total);
+        fibra::spawn(move || {
+            let seen = total.load(Ordering::Relaxed);
+            point();
+            total.store(seen + 1, Ordering::Relaxed);
+        })
+    });
+    adders.map(|adder| adder.join().unwrap());
+    assert_eq!(total.load(Ordering::Relaxed), 2, "an update is lost");
+}
+
+/// Three tasks lock two of three mutexes each, in a circle.
+fn locks_in_a_circle() {
+    let forks: Arc<[fibra::sync::Mutex<()>; 3]> = Arc::default();
+    let diners = [0, 1, 2].map(|n| {
+        let forks = Arc::clone(&forks);
+        fibra::spawn(move || {
+            let _left = forks[n].lock();
+            let _right = forks[(n + 1) % 3].lock();
+        })
+    });
+    diners.map(|diner| diner.join().unwrap());
+}
+
+#[test]
+fn pct_finds_the_lost_update_in_a_hundred_runs() {
+    let text = message(|| assert!(check_pct(100, 2, loses_an_update).runs == 100));
+    assert!(text.contains("an update is lost"), "{text}");
+}
+
+#[test]
+fn random_schedules_find_it_too() {
+    let text = message(|| assert!(check(1000, loses_an_update).runs == 1000));
+    assert!(text.contains("an update is lost"), "{text}");
+}
+
+#[test]
+fn pct_finds_a_deadlock_of_depth_three() {
+    let text = message(|| assert!(check_pct(10_000, 3, locks_in_a_circle).runs == 10_000));
+    assert!(text.contains("all tasks sleep") && text.contains("waits for mutex"), "{text}");
+}
+
+#[test]
+fn a_failing_schedule_is_shrunk_to_few_preemptions_and_replays() {
+    let text = message(|| assert!(check(1000, loses_an_update).runs == 1000));
+    let line = text.lines().last().unwrap();
+    let (seed, schedule) = line.strip_prefix("replay with FIBRA_SIM_SEED=").unwrap().split_once(' ').unwrap();
+    let schedule = schedule.strip_prefix("FIBRA_SIM_REPLAY=").unwrap();
+    assert_eq!(schedule.matches('=').count(), 1, "one preemption suffices: {schedule}");
+    let again = message(|| replay(seed.parse().unwrap(), schedule, loses_an_update));
+    assert_eq!(again, text);
+}
+
+/// Runs two tasks of two steps each, and returns how often each order of steps came.
+fn orders(preemptions: usize) -> Vec<Vec<u32>> {
+    let seen = Mutex::new(Vec::new());
+    let exploration = check_exhaustive(preemptions, || {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let tasks = [0, 10].map(|task| {
+            let order = Arc::clone(&order);
+            fibra::spawn_local(move || {
+                order.lock().unwrap().push(task);
+                point();
+                order.lock().unwrap().push(task + 1);
+            })
+        });
+        // No join: it would be one more decision.
+        while tasks.iter().any(|task| !task.is_finished()) {
+            fibra::task::unconstrained(fibra::yield_now);
+        }
+        seen.lock().unwrap().push(order.lock().unwrap().clone());
+    });
+    let seen = seen.into_inner().unwrap();
+    assert_eq!(exploration.runs as usize, seen.len());
+    seen
+}
+
+#[test]
+fn exhaustive_visits_all_interleavings() {
+    let mut seen = orders(2);
+    seen.sort();
+    seen.dedup();
+    let all =
+        [[0, 1, 10, 11], [0, 10, 1, 11], [0, 10, 11, 1], [10, 0, 1, 11], [10, 0, 11, 1], [10, 11, 0, 1]];
+    assert_eq!(seen, all);
+}
+
+#[test]
+fn without_preemptions_the_tasks_run_to_their_waits() {
+    let mut seen = orders(0);
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen, [[0, 1, 10, 11], [10, 11, 0, 1]]);
+}
