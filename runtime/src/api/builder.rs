@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::api::join_handle::JoinHandle;
 use crate::scheduler::current;
+use crate::scheduler::oracle::point;
 use crate::scheduler::shared::{self, Shared};
 use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
@@ -231,7 +232,7 @@ impl Builder {
         K: TaskHooks,
     {
         self.inherit();
-        self.locate();
+        self.begin();
         // SAFETY: by this function's contract.
         let made = current::with_worker(|worker| unsafe { self.make_local(worker, f, hooks) });
         made.unwrap_or_else(|| off_the_runtime("spawn_local")).queue(spawn_here)
@@ -272,7 +273,7 @@ impl Builder {
             return self.stack_size(POOL_STACK_SIZE).spawn_on_runtime(shared, f);
         }
         self.nature = nature;
-        self.locate();
+        self.begin();
         self.make_owned(shared, f).queue(|task| {
             // SAFETY: made just now; the runtime's count goes to the pool.
             unsafe { shared.spawn_on_pool(task) };
@@ -299,7 +300,7 @@ impl Builder {
         T: Send + 'static,
     {
         self.inherit();
-        self.locate();
+        self.begin();
         self.nature = Nature::Local;
         self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject_at(index, task)))
     }
@@ -353,7 +354,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: TaskHooks,
     {
-        self.locate();
+        self.begin();
         let Some(may_inherit) = current::with_worker(has_heirs) else {
             let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
             self.inherit();
@@ -383,7 +384,7 @@ impl Builder {
             return unsafe { self.spawn_erased(f, ()) };
         }
         self.inherit();
-        self.locate();
+        self.begin();
         // SAFETY: by this function's contract.
         unsafe { self.make(shared, None, f, ()) }.queue(|task| count_out_refused(shared, shared.inject(task)))
     }
@@ -436,6 +437,13 @@ impl Builder {
         F: FnOnce() -> T,
         K: TaskHooks,
     {
+        // Other tasks see the end of the task as well.
+        #[cfg(fibra_sim)]
+        let f = move || {
+            let value = f();
+            point();
+            value
+        };
         let nature = self.nature;
         let admitted = shared.live.admit(nature);
         let (slabs, id) = match worker {
@@ -462,10 +470,11 @@ impl Builder {
         }
     }
 
-    /// Notes the caller as the place of the spawn, unless one was noted before.
+    /// Begins the spawn of a task for the caller, whose place it notes, unless one was noted before.
     #[inline(always)]
     #[track_caller]
-    fn locate(&mut self) {
+    fn begin(&mut self) {
+        point();
         if !matches!(self.nature, Nature::Internal | Nature::Forked | Nature::Call) {
             self.spawned_at.get_or_insert(Location::caller());
         }

@@ -98,6 +98,10 @@ impl Worker {
 
 /// Marks an operation that other tasks can see. In a simulation the running task may be preempted here.
 ///
+/// Each operation has one, before the first thing that others can see of it. Operations that
+/// [`charge`](crate::wait::charge) or begin with a [`checkpoint`](crate::wait::checkpoint) have it
+/// there. Polls and hooks of a wait have none.
+///
 /// Does nothing in builds without `cfg(fibra_sim)`. The caller holds no lock of the runtime.
 #[inline(always)]
 pub fn point() {

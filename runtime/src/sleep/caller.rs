@@ -12,6 +12,7 @@ use std::time::Instant;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
+use crate::scheduler::oracle::point;
 use crate::scheduler::shared;
 use crate::tasks::context;
 use crate::tasks::forbid;
@@ -68,6 +69,7 @@ pub fn waiter_address() -> NonNull<()> {
 /// that of [`charge`](crate::scheduler::budget::charge).
 #[inline(never)]
 pub fn charged_waiter_address() -> NonNull<()> {
+    point();
     let address = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
         false => Some(worker.context().waiting_task().map_or_else(thread_address, address_of)),
@@ -80,7 +82,7 @@ pub fn charged_waiter_address() -> NonNull<()> {
 
 #[inline(never)]
 fn charged_waiter_address_slow() -> NonNull<()> {
-    budget::charge();
+    budget::charge_after();
     waiter_address()
 }
 

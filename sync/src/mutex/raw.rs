@@ -81,6 +81,7 @@ impl RawMutex {
 
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
     pub(super) fn release_fair(&self) {
+        wait::point();
         self.core.release_to_queue(&Fair);
     }
 
@@ -165,6 +166,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardNoSend) {
+        wait::point();
         self.release();
     }
 
