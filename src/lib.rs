@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+#[doc(hidden)]
+pub mod attributes;
 mod runtime;
 pub mod signal;
 
@@ -20,6 +22,7 @@ pub use fibra_runtime::{
 };
 #[doc(hidden)]
 pub use fibra_runtime::{driver, wait};
+pub use fibra_macros::{main, test};
 pub use fibra_sync as sync;
 pub use fibra_sync::{select, select_biased};
 pub use runtime::{Builder, Runtime, run};

@@ -1,0 +1,172 @@
+//! What the attributes `#[fibra::test]` and `#[fibra::main]` expand to calls of.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::panic::resume_unwind;
+use std::process::{self, ExitCode, Termination};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fibra_runtime::{Handle, JoinError, PanicLog, Task, TaskPanic, sleep, task};
+
+use crate::runtime::Builder;
+pub use crate::runtime::run_on as main;
+
+/// How long a body may run, unless the test sets it.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long the unwinding of a body, and then that of its tasks, may take.
+const LAST: Duration = Duration::from_secs(5);
+
+/// How often, and how far apart, a test looks whether the tasks that its body has left have ended.
+const LOOKS: u32 = 200;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+
+/// The stack of a body: as much as that of a main task.
+const STACK_SIZE: usize = 8 << 20;
+
+/// The exit code of a process with a test that does not end; that of a harness whose tests fail.
+const EXIT_CODE: i32 = 101;
+
+/// Describes a test, whose body runs as a task.
+#[derive(Debug)]
+pub struct Test {
+    name: &'static str,
+    builder: Builder,
+    timeout: Duration,
+    should_panic: bool,
+}
+
+impl Test {
+    /// Describes a test that runs on such a runtime.
+    pub fn new(name: &'static str, builder: Builder) -> Self {
+        Test { name, builder, timeout: TIMEOUT, should_panic: false }
+    }
+
+    /// Sets how long the body may run, in real time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Says that the harness expects a panic. So a test that fails for another reason returns.
+    pub fn should_panic(mut self) -> Self {
+        self.should_panic = true;
+        self
+    }
+
+    /// Runs the test.
+    ///
+    /// # Panics
+    /// Panics if the test fails.
+    pub fn run<T: Termination + 'static>(self, body: fn() -> T) -> ExitCode {
+        let (log, places) = (PanicLog::default(), Places::default());
+        let runtime = self.builder.panic_log(&log).on_task_panic(places.hook()).thread_name(self.name);
+        let runtime = runtime.on_stall(|stall| eprintln!("fibra: {stall}")).build();
+        let runtime = runtime.unwrap_or_else(|error| panic!("the runtime could not be started: {error}"));
+        let handle = runtime.handle();
+        let task = task::Builder::new().name(self.name).stack_size(STACK_SIZE);
+        let task = task.spawn_on(&handle, move || (body().report(), leaked()));
+
+        let mut failures = Vec::new();
+        let ended = task.join_timeout(self.timeout).unwrap_or_else(|task| {
+            let waits = waits(&handle, &handle.started_tasks());
+            failures.push(format!("it has not ended within {:?}, and is cancelled{waits}", self.timeout));
+            task.cancel();
+            task.join_timeout(LAST).unwrap_or_else(|_| exit(self.name, failures.clone(), &handle))
+        });
+        let (code, panic) = match ended.map_err(JoinError::try_into_panic) {
+            Ok((code, leaked)) => {
+                failures.extend(leaked);
+                (code, None)
+            }
+            Err(Ok(panic)) => (ExitCode::FAILURE, Some(panic)),
+            Err(Err(error)) => {
+                if failures.is_empty() {
+                    failures.push(error.to_string());
+                }
+                (ExitCode::FAILURE, None)
+            }
+        };
+        if !runtime.shutdown_timeout(LAST).is_empty() {
+            exit(self.name, failures, &handle);
+        }
+        failures.extend(log.unobserved().into_iter().map(|(task, text)| places.describe(task, &text)));
+        if !failures.is_empty() {
+            eprint!("{}", report(self.name, &failures));
+            if self.should_panic {
+                return ExitCode::SUCCESS;
+            }
+            resume_unwind(panic.unwrap_or_else(|| Box::new("the test has failed")));
+        }
+        panic.map_or(code, |panic| resume_unwind(panic))
+    }
+}
+
+/// The places of the last panics of tasks, by the ids of these.
+#[derive(Clone, Default)]
+struct Places(Arc<Mutex<BTreeMap<u64, String>>>);
+
+impl Places {
+    /// Returns a hook that notes the places and prints the panics on their own threads, so that the harness captures them.
+    fn hook(&self) -> impl Fn(&TaskPanic<'_>) + Send + Sync + 'static {
+        let places = Arc::clone(&self.0);
+        move |panic| {
+            let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
+            places.lock().unwrap_or_else(PoisonError::into_inner).insert(panic.task().id(), place);
+            eprintln!("fibra: {} panicked", panic.task());
+            panic.call_previous_hook();
+        }
+    }
+
+    fn describe(&self, task: u64, text: &str) -> String {
+        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = places.get(&task).map_or("", String::as_str);
+        format!("a panic{place} was observed by no join: {text}")
+    }
+}
+
+/// Gives the tasks that the body has left time to end, and describes those that do not.
+///
+/// The caller sleeps between looks as any task does, so tasks that are ready run before each, however busy the machine is.
+fn leaked() -> Option<String> {
+    let (runtime, own) = (Handle::current(), task::current());
+    for _ in 0..LOOKS {
+        if left(&runtime, &own).is_empty() && runtime.unstarted_tasks() == 0 {
+            return None;
+        }
+        sleep(BETWEEN_LOOKS);
+    }
+    let waits = waits(&runtime, &left(&runtime, &own));
+    Some(format!("its body has returned, and a second later left these tasks{waits}"))
+}
+
+/// Returns the tasks beside that of the body, without those that the library has spawned for itself.
+fn left(runtime: &Handle, body: &Task) -> Vec<Task> {
+    let mut tasks = runtime.started_tasks();
+    tasks.retain(|task| task != body && task.spawned_at().is_some());
+    tasks
+}
+
+fn waits(runtime: &Handle, tasks: &[Task]) -> String {
+    let unstarted = match runtime.unstarted_tasks() {
+        0 => String::new(),
+        unstarted => format!("\n  {unstarted} that have not started"),
+    };
+    format!(":{}{unstarted}", runtime.describe_waits(tasks))
+}
+
+fn report(name: &str, failures: &[String]) -> String {
+    format!("fibra: the test '{name}' fails:\n{}\n", failures.join("\n"))
+}
+
+/// Ends the process, since the tasks of a test do not end.
+fn exit(name: &str, mut failures: Vec<String>, runtime: &Handle) -> ! {
+    let waits = waits(runtime, &runtime.started_tasks());
+    failures.push(format!("{LAST:?} after the end was asked for, there are{waits}"));
+    // Not through the capture of the harness, which would be lost.
+    _ = io::stderr().write_all(report(name, &failures).as_bytes());
+    process::exit(EXIT_CODE)
+}

@@ -1,0 +1,254 @@
+//! Tests that fail in a child. Here their bodies do nothing.
+
+use std::io;
+use std::mem;
+use std::panic;
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fibra::{JoinHandle, TaskGroup, task};
+
+use super::{is_child, rerun};
+
+/// Checks that a test fails in a child, which says all of this, through the capture of its harness alone.
+#[track_caller]
+fn check_fails(test: &str, words: &[&str]) -> String {
+    let output = rerun(&format!("attributes::failing::{test}"));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(101), "{text}");
+    assert!(text.contains("1 failed") && output.stderr.is_empty(), "{text}{:?}", output.stderr);
+    for word in words {
+        assert!(text.contains(word), "'{word}' is not in: {text}");
+    }
+    text
+}
+
+fn unlucky() -> JoinHandle<()> {
+    task::Builder::new().name("unlucky").spawn(|| panic!("out of luck"))
+}
+
+#[fibra::test]
+fn dropped_before() {
+    if is_child() {
+        drop(unlucky());
+    }
+}
+
+#[fibra::test]
+fn dropped_after() {
+    if is_child() {
+        let task = unlucky();
+        fibra::yield_now();
+        assert!(task.is_finished());
+    }
+}
+
+#[fibra::test(workers = 2)]
+fn forgotten() {
+    if is_child() {
+        mem::forget(unlucky());
+    }
+}
+
+#[fibra::test]
+fn kept() {
+    static HANDLE: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+    if is_child() {
+        *HANDLE.lock().unwrap() = Some(unlucky());
+    }
+}
+
+#[fibra::test]
+fn in_a_group() {
+    if is_child() {
+        let group = TaskGroup::new();
+        group.spawn_as(task::Builder::new().name("unlucky"), || panic!("out of luck"));
+        fibra::yield_now();
+    }
+}
+
+#[fibra::test]
+fn on_the_pool() {
+    if is_child() {
+        drop(task::Builder::new().name("unlucky").spawn_blocking(|| panic!("out of luck")));
+    }
+}
+
+#[test]
+fn a_panic_that_no_join_observes_fails_the_test() {
+    for test in ["dropped_before", "dropped_after", "forgotten", "kept", "in_a_group", "on_the_pool"] {
+        let text = check_fails(test, &["failing.rs:", "task 'unlucky' (id ", " panicked: out of luck"]);
+        assert!(text.contains(&format!("the test '{test}' fails")), "{text}");
+    }
+}
+
+#[fibra::test]
+fn resumed() {
+    if is_child() {
+        drop(fibra::spawn(|| panic::resume_unwind(Box::new("raised again"))));
+    }
+}
+
+#[fibra::test]
+fn at_the_end() {
+    struct Unlucky;
+    impl Drop for Unlucky {
+        fn drop(&mut self) {
+            if !thread::panicking() {
+                panic!("in the closure");
+            }
+        }
+    }
+    if is_child() {
+        let unlucky = Unlucky;
+        let task = fibra::spawn(move || drop(unlucky));
+        task.cancel();
+    }
+}
+
+#[test]
+fn panics_without_a_message_and_of_destructors_fail_the_test() {
+    check_fails("resumed", &["a panic was observed by no join: task (id ", "failing.rs:", "raised again"]);
+    check_fails("at_the_end", &["failing.rs:", "in the closure"]);
+}
+
+#[fibra::test]
+fn fails_itself() {
+    if is_child() {
+        drop(unlucky());
+        drop(fibra::spawn(task::park));
+        fibra::yield_now();
+        panic!("of the body");
+    }
+}
+
+#[fibra::test]
+fn returns_an_error() -> io::Result<()> {
+    match is_child() {
+        true => Err(io::Error::other("no luck")),
+        false => Ok(()),
+    }
+}
+
+#[fibra::test]
+#[should_panic]
+fn panics_beside_another() {
+    if is_child() {
+        drop(unlucky());
+        fibra::yield_now();
+    }
+    panic!("expected");
+}
+
+#[test]
+fn a_body_that_fails_fails_the_test() {
+    let text = check_fails("fails_itself", &["task 'fails_itself' (id ", "of the body", "out of luck"]);
+    assert!(!text.contains("waits for park"), "what a panic has left is no leak: {text}");
+    check_fails("returns_an_error", &["no luck"]);
+    check_fails("panics_beside_another", &["out of luck", "did not panic as expected"]);
+}
+
+#[fibra::test]
+fn leaks() {
+    if is_child() {
+        let named = |name: &str| task::Builder::new().name(name);
+        let sleeper = named("sleeper").spawn(task::park);
+        mem::forget(named("joiner").spawn(|| sleeper.join()));
+        drop(named("spinner").spawn(|| {
+            loop {
+                fibra::yield_now();
+            }
+        }));
+        drop(named("blocked").spawn_blocking(|| thread::sleep(Duration::from_secs(3))));
+    }
+}
+
+#[test]
+fn leaked_tasks_fail_the_test_with_their_waits() {
+    let text = check_fails("leaks", &["its body has returned, and a second later left these tasks:"]);
+    let line = |task: &str| text.lines().find(|line| line.starts_with(&format!("  task '{task}' (id "))).unwrap();
+    assert!(line("sleeper").ends_with("waits for park"), "{text}");
+    assert!(line("joiner").contains("waits for join of task 'sleeper'"), "{text}");
+    assert!(line("spinner").ends_with("computes, or is ready to"), "{text}");
+    assert!(line("blocked").ends_with("runs on the blocking pool"), "{text}");
+    assert!(!text.contains("task 'leaks'"), "{text}");
+}
+
+#[fibra::test(timeout = "50ms")]
+fn late() {
+    if is_child() {
+        let sleeper = task::Builder::new().name("sleeper").spawn(task::park);
+        _ = sleeper.join();
+    }
+}
+
+#[fibra::test(timeout = "50ms")]
+#[should_panic]
+fn late_to_panic() {
+    match is_child() {
+        true => task::park(),
+        false => panic!("expected"),
+    }
+}
+
+#[fibra::test(timeout = "50ms")]
+fn panics_late() {
+    if is_child() {
+        assert!(panic::catch_unwind(task::park).is_err());
+        panic!("after the cancel");
+    }
+}
+
+#[fibra::test]
+fn cancelled() {
+    if is_child() {
+        task::current().cancel();
+        task::park();
+    }
+}
+
+#[test]
+fn a_test_that_is_late_fails_with_all_waits() {
+    let late = "it has not ended within 50ms, and is cancelled:";
+    check_fails("late", &[late, "task 'late' (id ", "waits for join of task 'sleeper'", "waits for park"]);
+    check_fails("late_to_panic", &[late, "did not panic as expected"]);
+    check_fails("panics_late", &[late, "after the cancel"]);
+    check_fails("cancelled", &["task 'cancelled' (id ", "was cancelled"]);
+}
+
+#[fibra::test(timeout = "50ms")]
+fn never_ends() {
+    if is_child() {
+        task::shield(task::park);
+    }
+}
+
+#[fibra::test]
+fn leaves_what_never_ends() {
+    if is_child() {
+        drop(task::Builder::new().name("stuck").spawn(|| task::shield(task::park)));
+    }
+}
+
+#[test]
+fn a_test_that_does_not_end_ends_the_process_with_all_waits() {
+    let check = |test, words: &[&str]| {
+        let begin = Instant::now();
+        let output = rerun(&format!("attributes::failing::{test}"));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(101), "{text}");
+        assert!(begin.elapsed() >= Duration::from_secs(5), "{text}");
+        for word in words {
+            assert!(text.contains(word), "'{word}' is not in: {text}");
+        }
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            check("never_ends", &["within 50ms, and is cancelled:", "5s after", "'never_ends' (id ", "for park"]);
+        });
+        scope.spawn(|| {
+            check("leaves_what_never_ends", &["left these tasks:", "5s after", "'stuck' (id ", "for park"]);
+        });
+    });
+}
