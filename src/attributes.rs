@@ -73,7 +73,10 @@ impl Test {
         let mut failures = Vec::new();
         let ended = task.join_timeout(self.timeout).unwrap_or_else(|task| {
             let waits = waits(&handle, &handle.started_tasks());
-            failures.push(format!("it has not ended within {:?}, and is cancelled{waits}", self.timeout));
+            failures.push(format!(
+                "it has not ended within {:?}, so it was cancelled; its tasks were{waits}",
+                self.timeout
+            ));
             task.cancel();
             task.join_timeout(LAST).unwrap_or_else(|_| exit(self.name, failures.clone(), &handle))
         });
@@ -140,7 +143,7 @@ fn leaked() -> Option<String> {
         sleep(BETWEEN_LOOKS);
     }
     let waits = waits(&runtime, &left(&runtime, &own));
-    Some(format!("its body has returned, and a second later left these tasks{waits}"))
+    Some(format!("its body has returned, and a second later these tasks are left{waits}"))
 }
 
 /// Returns the tasks beside that of the body, without those that the library has spawned for itself.
@@ -165,7 +168,7 @@ fn report(name: &str, failures: &[String]) -> String {
 /// Ends the process, since the tasks of a test do not end.
 fn exit(name: &str, mut failures: Vec<String>, runtime: &Handle) -> ! {
     let waits = waits(runtime, &runtime.started_tasks());
-    failures.push(format!("{LAST:?} after the end was asked for, there are{waits}"));
+    failures.push(format!("it does not end; {LAST:?} later its tasks are{waits}"));
     // Not through the capture of the harness, which would be lost.
     _ = io::stderr().write_all(report(name, &failures).as_bytes());
     process::exit(EXIT_CODE)

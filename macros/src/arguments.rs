@@ -51,7 +51,10 @@ impl Arguments {
             let (text, span) = (name.to_string(), name.span());
             let Some(argument) = known.iter().find(|known| known.name() == text) else {
                 let names: Vec<_> = known.iter().map(|known| format!("`{}`", known.name())).collect();
-                return Err(Error::new(span, format!("unknown argument `{text}`, known: {}", names.join(", "))));
+                return Err(Error::new(
+                    span,
+                    format!("unknown argument `{text}`, known: {}", names.join(", ")),
+                ));
             };
             if seen.contains(argument) {
                 return Err(Error::new(span, format!("`{text}` is given twice")));
@@ -79,7 +82,8 @@ impl Arguments {
             }
             Known::Timeout => {
                 let text = value.strip_prefix('"')?.strip_suffix('"')?;
-                self.test += &format!(".timeout(::core::time::Duration::from_millis({}))", milliseconds(text)?);
+                self.test +=
+                    &format!(".timeout(::core::time::Duration::from_millis({}))", milliseconds(text)?);
             }
             Known::StartPaused => {
                 let paused: bool = value.parse().ok()?;

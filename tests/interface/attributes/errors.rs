@@ -32,7 +32,9 @@ fn what_is_wrong_is_said_where_it_is() {
     let mut expected = 0;
     // A line of carets marks a place in the line above it, and says what is wrong there.
     for (number, line) in text.lines().enumerate() {
-        let Some((place, message)) = line.strip_prefix("//").and_then(|line| line.split_once("^ ")) else { continue };
+        let Some((place, message)) = line.strip_prefix("//").and_then(|line| line.split_once("^ ")) else {
+            continue;
+        };
         let wanted = format!("wrong.rs:{number}:{}: error: {message}\n", place.len() + 3);
         assert!(said.contains(&wanted), "not said: {wanted}{said}");
         expected += 1;

@@ -1,11 +1,12 @@
 //! Tests that pass, and functions that run.
 
+use std::env;
 use std::future::Future;
 use std::io::{self, Read};
 use std::mem;
 use std::panic;
 use std::pin::pin;
-use std::process::{ExitCode, Termination};
+use std::process::{Command, ExitCode, Termination};
 use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -54,17 +55,15 @@ fn an_expected_panic_passes() {
 
 #[fibra::test]
 #[ignore = "kept from running"]
-fn r#ignored() {
+fn ignored() {
     assert!(is_child());
 }
 
 #[test]
 fn an_ignored_test_is_ignored() {
-    let listed = String::from_utf8(rerun("attributes::passing::ignored").stdout).unwrap();
-    assert!(listed.contains("1 passed"), "{listed}");
-    let all = std::process::Command::new(std::env::current_exe().unwrap());
-    let mut all = all;
-    let output = all.args(["attributes::passing::ignored", "--exact"]).output().unwrap();
+    let test = "attributes::passing::ignored";
+    assert!(String::from_utf8(rerun(test).stdout).unwrap().contains("1 passed"));
+    let output = Command::new(env::current_exe().unwrap()).args([test, "--exact"]).output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains("ignored, kept from running"));
 }
 
@@ -168,8 +167,19 @@ fn a_cancelled_task_is_no_failure() {
     mem::forget(fibra::spawn(|| ()));
 }
 
+#[fibra::test]
+fn a_task_of_the_library_itself_is_no_leak() {
+    drop(task::spawn_internal(&Handle::current(), task::park));
+    fibra::yield_now();
+}
+
+#[fibra::test]
+fn r#match() {
+    assert_eq!(task::current().name(), Some("match"));
+}
+
 #[fibra::main]
-fn borrowed() -> Result<usize, io::Error> {
+fn named() -> Result<usize, io::Error> {
     Ok(fibra::spawn_local(|| task::current().name().map_or(0, str::len)).join()?)
 }
 
@@ -192,7 +202,7 @@ pub(crate) fn opaque() -> impl Iterator<Item = u32> {
 
 #[test]
 fn main_runs_a_function_as_the_first_task() {
-    assert_eq!((borrowed().unwrap(), workers(), opaque().sum::<u32>()), (0, 2, 3));
+    assert_eq!((named().unwrap(), workers(), opaque().sum::<u32>()), (0, 2, 3));
     let panic = panic::catch_unwind(|| never()).unwrap_err();
     assert_eq!(panic.downcast_ref(), Some(&"never returns"));
 }
