@@ -2,11 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::panic::resume_unwind;
 use std::process::{self, ExitCode, Termination};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use fibra_runtime::{Handle, JoinError, PanicLog, Task, TaskPanic, sleep, task};
@@ -62,73 +60,53 @@ impl Test {
     /// # Panics
     /// Panics if the test fails.
     pub fn run<T: Termination + 'static>(self, body: fn() -> T) -> ExitCode {
-        let (log, places) = (PanicLog::default(), Places::default());
-        let runtime = self.builder.panic_log(&log).on_task_panic(places.hook()).thread_name(self.name);
-        let runtime = runtime.on_stall(|stall| eprintln!("fibra: {stall}")).build();
+        let Test { name, builder, timeout, should_panic } = self;
+        let log = PanicLog::default();
+        // The harness captures what is printed by these means, on the threads of the runtime as well.
+        let builder = builder.on_task_panic(say_panic).on_stall(|stall| eprintln!("fibra: {stall}"));
+        let runtime = builder.panic_log(&log).thread_name(name).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("the runtime could not be started: {error}"));
         let handle = runtime.handle();
-        let task = task::Builder::new().name(self.name).stack_size(STACK_SIZE);
+        let task = task::Builder::new().name(name).stack_size(STACK_SIZE);
         let task = task.spawn_on(&handle, move || (body().report(), leaked()));
 
         let mut failures = Vec::new();
-        let ended = task.join_timeout(self.timeout).unwrap_or_else(|task| {
+        let ended = task.join_timeout(timeout).or_else(|task| {
             let waits = waits(&handle, &handle.started_tasks());
             failures.push(format!(
-                "it has not ended within {:?}, so it was cancelled; its tasks were{waits}",
-                self.timeout
+                "it has not ended within {timeout:?}, so it is cancelled; its tasks are{waits}"
             ));
             task.cancel();
-            task.join_timeout(LAST).unwrap_or_else(|_| exit(self.name, failures.clone(), &handle))
+            task.join_timeout(LAST)
         });
-        let (code, panic) = match ended.map_err(JoinError::try_into_panic) {
-            Ok((code, leaked)) => {
+        let ended = ended.unwrap_or_else(|_| exit(name, &failures, &handle));
+        let (mut code, mut panic) = (ExitCode::SUCCESS, None);
+        match ended.map_err(JoinError::try_into_panic) {
+            Ok((returned, leaked)) => {
+                code = returned;
                 failures.extend(leaked);
-                (code, None)
             }
-            Err(Ok(panic)) => (ExitCode::FAILURE, Some(panic)),
-            Err(Err(error)) => {
-                if failures.is_empty() {
-                    failures.push(error.to_string());
-                }
-                (ExitCode::FAILURE, None)
-            }
-        };
-        if !runtime.shutdown_timeout(LAST).is_empty() {
-            exit(self.name, failures, &handle);
+            Err(Ok(payload)) => panic = Some(payload),
+            Err(Err(error)) => failures.push(error.to_string()),
         }
-        failures.extend(log.unobserved().into_iter().map(|(task, text)| places.describe(task, &text)));
+        if !runtime.shutdown_timeout(LAST).is_empty() {
+            exit(name, &failures, &handle);
+        }
+        failures.extend(log.unobserved().map(|panic| format!("a panic was observed by no join: {panic}")));
         if !failures.is_empty() {
-            eprint!("{}", report(self.name, &failures));
-            if self.should_panic {
-                return ExitCode::SUCCESS;
+            eprint!("{}", report(name, &failures));
+            match should_panic {
+                true => return ExitCode::SUCCESS,
+                false => _ = panic.get_or_insert_with(|| Box::new("the test has failed")),
             }
-            resume_unwind(panic.unwrap_or_else(|| Box::new("the test has failed")));
         }
         panic.map_or(code, |panic| resume_unwind(panic))
     }
 }
 
-/// The places of the last panics of tasks, by the ids of these.
-#[derive(Clone, Default)]
-struct Places(Arc<Mutex<BTreeMap<u64, String>>>);
-
-impl Places {
-    /// Returns a hook that notes the places and prints the panics on their own threads, so that the harness captures them.
-    fn hook(&self) -> impl Fn(&TaskPanic<'_>) + Send + Sync + 'static {
-        let places = Arc::clone(&self.0);
-        move |panic| {
-            let place = panic.location().map_or_else(String::new, |place| format!(" at {place}"));
-            places.lock().unwrap_or_else(PoisonError::into_inner).insert(panic.task().id(), place);
-            eprintln!("fibra: {} panicked", panic.task());
-            panic.call_previous_hook();
-        }
-    }
-
-    fn describe(&self, task: u64, text: &str) -> String {
-        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = places.get(&task).map_or("", String::as_str);
-        format!("a panic{place} was observed by no join: {text}")
-    }
+fn say_panic(panic: &TaskPanic<'_>) {
+    eprintln!("fibra: {} panicked", panic.task());
+    panic.call_previous_hook();
 }
 
 /// Gives the tasks that the body has left time to end, and describes those that do not.
@@ -166,10 +144,10 @@ fn report(name: &str, failures: &[String]) -> String {
 }
 
 /// Ends the process, since the tasks of a test do not end.
-fn exit(name: &str, mut failures: Vec<String>, runtime: &Handle) -> ! {
+fn exit(name: &str, failures: &[String], runtime: &Handle) -> ! {
     let waits = waits(runtime, &runtime.started_tasks());
-    failures.push(format!("it does not end; {LAST:?} later its tasks are{waits}"));
+    let text = report(name, failures) + &format!("it does not end; {LAST:?} later its tasks are{waits}\n");
     // Not through the capture of the harness, which would be lost.
-    _ = io::stderr().write_all(report(name, &failures).as_bytes());
+    _ = io::stderr().write_all(text.as_bytes());
     process::exit(EXIT_CODE)
 }

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
+use proc_macro::{Span, TokenStream, TokenTree};
 
 /// What is wrong, and where.
 pub(crate) struct Error {
@@ -17,12 +17,8 @@ impl Error {
 
     /// Returns a call of `compile_error!` that the compiler reports at the place of the error.
     pub(crate) fn into_tokens(self) -> TokenStream {
-        let message = TokenTree::from(Literal::string(&self.message));
-        let call: [TokenTree; 3] = [
-            Ident::new("compile_error", self.span).into(),
-            Punct::new('!', Spacing::Alone).into(),
-            Group::new(Delimiter::Brace, message.into()).into(),
-        ];
+        let call: TokenStream =
+            format!("::core::compile_error! {{ {:?} }}", self.message).parse().expect("it is Rust");
         let at_place = |mut token: TokenTree| {
             token.set_span(self.span);
             token

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Collects the panics of a runtime's tasks that no caller has observed.
+/// Collects the panics of a runtime's tasks that no caller has observed, by the ids of the tasks.
 #[derive(Clone, Default, Debug)]
 pub struct PanicLog(Arc<Mutex<BTreeMap<u64, String>>>);
 
@@ -27,9 +27,9 @@ pub(crate) fn replace(log: Option<PanicLog>) -> Option<PanicLog> {
 }
 
 impl PanicLog {
-    /// Returns the panics by the ids of their tasks.
-    pub fn unobserved(&self) -> BTreeMap<u64, String> {
-        self.lock().clone()
+    /// Returns what is to be said of each panic, in the order of the tasks.
+    pub fn unobserved(&self) -> impl Iterator<Item = String> + use<> {
+        self.lock().clone().into_values()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {

@@ -216,7 +216,7 @@ fn cancelled() {
 
 #[test]
 fn a_test_that_is_late_fails_with_all_waits() {
-    let late = "it has not ended within 1s, so it was cancelled; its tasks were:";
+    let late = "it has not ended within 1s, so it is cancelled; its tasks are:";
     check_fails("late", &[late, "task 'late' (id ", "waits for join of task 'sleeper'", "waits for park"]);
     check_fails("late_to_panic", &[late, "did not panic as expected"]);
     check_fails("panics_late", &[late, "after the cancel"]);
@@ -254,7 +254,7 @@ fn a_test_that_does_not_end_ends_the_process_with_all_waits() {
             check(
                 "never_ends",
                 &[
-                    "within 1s, so it was cancelled",
+                    "within 1s, so it is cancelled",
                     "5s later its tasks are:",
                     "'never_ends' (id ",
                     "for park",
