@@ -114,14 +114,18 @@ fn say_panic(panic: &TaskPanic<'_>) {
 /// The caller sleeps between looks as any task does, so tasks that are ready run before each, however busy the machine is.
 fn leaked() -> Option<String> {
     let (runtime, own) = (Handle::current(), task::current());
-    for _ in 0..LOOKS {
-        if left(&runtime, &own).is_empty() && runtime.unstarted_tasks() == 0 {
+    let mut looks = 0..LOOKS;
+    loop {
+        let left = left(&runtime, &own);
+        if left.is_empty() && runtime.unstarted_tasks() == 0 {
             return None;
+        }
+        if looks.next().is_none() {
+            let waits = waits(&runtime, &left);
+            return Some(format!("its body has returned, and a second later these tasks are left{waits}"));
         }
         sleep(BETWEEN_LOOKS);
     }
-    let waits = waits(&runtime, &left(&runtime, &own));
-    Some(format!("its body has returned, and a second later these tasks are left{waits}"))
 }
 
 /// Returns the tasks beside that of the body, without those that the library has spawned for itself.
