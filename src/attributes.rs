@@ -22,9 +22,6 @@ const LAST: Duration = Duration::from_secs(5);
 const LOOKS: u32 = 200;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 
-/// The stack of a body: as much as that of a main task.
-const STACK_SIZE: usize = 8 << 20;
-
 /// The exit code of a process with a test that does not end; that of a harness whose tests fail.
 const EXIT_CODE: i32 = 101;
 
@@ -67,12 +64,12 @@ impl Test {
         let runtime = builder.panic_log(&log).thread_name(name).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("the runtime could not be started: {error}"));
         let handle = runtime.handle();
-        let task = task::Builder::new().name(name).stack_size(STACK_SIZE);
+        let task = task::Builder::main_of(&handle).name(name);
         let task = task.spawn_on(&handle, move || (body().report(), leaked()));
 
         let mut failures = Vec::new();
         let ended = task.join_timeout(timeout).or_else(|task| {
-            let waits = waits(&handle, &handle.started_tasks());
+            let waits = waits(&handle, handle.started_tasks());
             failures.push(format!(
                 "it has not ended within {timeout:?}, so it is cancelled; its tasks are{waits}"
             ));
@@ -80,6 +77,10 @@ impl Test {
             task.join_timeout(LAST)
         });
         let ended = ended.unwrap_or_else(|_| exit(name, &failures, &handle));
+        let deadlock = handle.take_deadlock();
+        failures.extend(
+            deadlock.map(|waits| format!("all tasks sleep, and nothing is left to wake one:{waits}")),
+        );
         let (mut code, mut panic) = (ExitCode::SUCCESS, None);
         match ended.map_err(JoinError::try_into_panic) {
             Ok((returned, leaked)) => {
@@ -121,7 +122,7 @@ fn leaked() -> Option<String> {
             return None;
         }
         if looks.next().is_none() {
-            let waits = waits(&runtime, &left);
+            let waits = waits(&runtime, left);
             return Some(format!("its body has returned, and a second later these tasks are left{waits}"));
         }
         sleep(BETWEEN_LOOKS);
@@ -135,7 +136,7 @@ fn left(runtime: &Handle, body: &Task) -> Vec<Task> {
     tasks
 }
 
-fn waits(runtime: &Handle, tasks: &[Task]) -> String {
+fn waits(runtime: &Handle, tasks: Vec<Task>) -> String {
     let unstarted = match runtime.unstarted_tasks() {
         0 => String::new(),
         unstarted => format!("\n  {unstarted} that have not started"),
@@ -149,7 +150,7 @@ fn report(name: &str, failures: &[String]) -> String {
 
 /// Ends the process, since the tasks of a test do not end.
 fn exit(name: &str, failures: &[String], runtime: &Handle) -> ! {
-    let waits = waits(runtime, &runtime.started_tasks());
+    let waits = waits(runtime, runtime.started_tasks());
     let text = report(name, failures) + &format!("it does not end; {LAST:?} later its tasks are{waits}\n");
     // Not through the capture of the harness, which would be lost.
     _ = io::stderr().write_all(text.as_bytes());

@@ -46,7 +46,7 @@ pub use fibra_macros::main;
 /// | --- | --- |
 /// | `workers = 4` | the number of workers; 1 unless set |
 /// | `timeout = "500ms"` | how long the body may run, in real time: a number with `ms`, `s`, `m` or `h`; a minute unless set |
-/// | `start_paused = true` | that time is virtual and stands at the start: calls `start_paused` of the builder |
+/// | `start_paused = true` | that time is [virtual](crate::time#virtual-time) ([`Builder::start_paused`]); with one worker |
 ///
 /// # Failures
 ///
@@ -59,6 +59,7 @@ pub use fibra_macros::main;
 /// * **The body has returned, and tasks are left.** They get at least a second to end by themselves, after their sockets and
 ///   channels to the body have closed. The body looks 200 times, with a sleep of 5 ms before the next look. What is left then
 ///   is a leak: a task that sleeps, one that goes on, a closure on the blocking pool. A body that panics may leave tasks.
+/// * **All tasks sleep in virtual time, and nothing can wake one.**
 /// * **The body does not end in time.** It is cancelled, which unwinds it at its next
 ///   [cancellation point](crate::task#cancellation). If it panics nevertheless, the test fails with that panic.
 ///

@@ -206,6 +206,14 @@ fn panics_late() {
     }
 }
 
+#[fibra::test(start_paused = true)]
+fn sleeps_for_ever() {
+    if is_child() {
+        let sleeper = task::Builder::new().name("sleeper").spawn(task::park);
+        _ = sleeper.join();
+    }
+}
+
 #[fibra::test]
 fn cancelled() {
     if is_child() {
@@ -220,6 +228,8 @@ fn a_test_that_is_late_fails_with_all_waits() {
     check_fails("late", &[late, "task 'late' (id ", "waits for join of task 'sleeper'", "waits for park"]);
     check_fails("late_to_panic", &[late, "did not panic as expected"]);
     check_fails("panics_late", &[late, "after the cancel"]);
+    let sleeps = "all tasks sleep, and nothing is left to wake one:";
+    check_fails("sleeps_for_ever", &[sleeps, "join of task 'sleeper'", "waits for park"]);
     check_fails("cancelled", &["task 'cancelled' (id ", "was cancelled"]);
 }
 

@@ -29,6 +29,14 @@ fn a_test_has_as_many_workers_as_it_says() {
     assert_eq!(Handle::current().workers(), 3);
 }
 
+#[fibra::test(start_paused = true, timeout = "30s")]
+fn a_paused_test_sleeps_an_hour_in_no_time() {
+    let begin = fibra::time::now();
+    drop(fibra::spawn(|| fibra::sleep(Duration::from_millis(900))));
+    fibra::sleep(Duration::from_secs(3600));
+    assert!(fibra::time::now() - begin >= Duration::from_secs(3600));
+}
+
 #[fibra::test]
 fn a_body_may_return_a_result() -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
