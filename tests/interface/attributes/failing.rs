@@ -132,6 +132,12 @@ fn returns_an_error() -> io::Result<()> {
 }
 
 #[fibra::test]
+#[ignore = "fails, whoever runs it"]
+fn never_returns() -> ! {
+    panic!("in place of a return");
+}
+
+#[fibra::test]
 #[should_panic]
 fn panics_beside_another() {
     if is_child() {
@@ -146,6 +152,7 @@ fn a_body_that_fails_fails_the_test() {
     let text = check_fails("fails_itself", &["task 'fails_itself' (id ", "of the body", "out of luck"]);
     assert!(!text.contains("waits for park"), "what a panic has left is no leak: {text}");
     check_fails("returns_an_error", &["no luck"]);
+    check_fails("never_returns", &["in place of a return"]);
     check_fails("panics_beside_another", &["out of luck", "did not panic as expected"]);
 }
 
