@@ -8,17 +8,11 @@ mod passing;
 use std::env;
 use std::process::{Command, Output};
 
-const VARIABLE: &str = "FIBRA_TEST_CHILD";
-
-fn is_child() -> bool {
-    env::var_os(VARIABLE).is_some()
-}
-
 /// Runs a test of this binary in a child.
 fn rerun(name: &str) -> Output {
     let exe = env::current_exe().expect("the path of the test binary");
     let mut child = Command::new(exe);
-    child.args([name, "--exact", "--include-ignored"]).env(VARIABLE, "1").env("RUST_BACKTRACE", "0");
+    child.args([name, "--exact", "--include-ignored"]).env("RUST_BACKTRACE", "0");
     let output = child.output().expect("the test binary runs again");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("running 1 test"), "no test is called {name}: {text}");
