@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attributes;
 mod balance;
 mod std_paths;
 mod virtual_time;

@@ -114,8 +114,6 @@ impl<T> TaskHooks for Member<T> {
 
     fn made(&self, _task: TaskRef) {}
 
-    fn unclaimed(&self, _error: &JoinError) {}
-
     fn ended(&self) {
         self.shared.queue.with(|state, waiters| {
             // A group that was dropped has none of its places left.

@@ -251,7 +251,7 @@ impl TaskHooks for Child<'_> {
         }
     }
 
-    fn unclaimed(&self, error: &JoinError) {
+    fn unclaimed(&self, error: &mut JoinError) {
         if let Some(lost) = self.lost(error) {
             self.children.lose(lost);
         }

@@ -17,6 +17,18 @@ impl Handle {
         report::tasks(self.shared())
     }
 
+    /// Lists started tasks, each on a line with what it waits for. Each line follows a line break.
+    #[doc(hidden)]
+    pub fn describe_waits(&self, tasks: Vec<Task>) -> String {
+        report::in_lines(&self.shared().waits_of(tasks))
+    }
+
+    /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
+    #[doc(hidden)]
+    pub fn take_deadlock(&self) -> Option<String> {
+        self.shared().virtual_time.take_deadlock().map(|waits| report::in_lines(&waits))
+    }
+
     /// Counts the tasks and the closures for the pool that have not started.
     #[doc(hidden)]
     pub fn unstarted_tasks(&self) -> u64 {

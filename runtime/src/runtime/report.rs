@@ -7,6 +7,7 @@ use std::fmt::Write;
 use crate::blocking::pool::Pool;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::virtual_time::Waits;
+use crate::tasks::header::Nature;
 use crate::tasks::task::Task;
 use crate::waiter::description::{Owner, WaitsFor};
 
@@ -32,14 +33,8 @@ pub(super) fn in_one_line(shared: &Shared) -> String {
 
 /// Lists all tasks that are left, each on a line with what it waits for.
 pub(super) fn in_full(shared: &Shared) -> String {
-    let (started, on_pool) = (shared.waits(), Pool::of(shared).running());
-    let mut text = count(shared, started.len() + on_pool.len());
-    text.push_str(&in_lines(&started));
-    for task in &on_pool {
-        // Writing to a string does not fail.
-        _ = write!(text, "\n  {task} runs on the blocking pool");
-    }
-    text
+    let tasks = tasks(shared);
+    count(shared, tasks.len()) + &in_lines(&shared.waits_of(tasks))
 }
 
 /// Lists tasks, each on a line of its own with what it waits for.
@@ -47,9 +42,11 @@ pub(super) fn in_lines(waits: &Waits) -> String {
     let mut text = String::new();
     for (task, found) in waits {
         let state = match found {
+            _ if task.header().nature == Nature::Blocking => "runs on the blocking pool".to_owned(),
             Some(found) => format!("waits for {}", describe(found, waits)),
             None => "computes, or is ready to".to_owned(),
         };
+        // Writing to a string does not fail.
         _ = write!(text, "\n  {task} {state}");
     }
     text

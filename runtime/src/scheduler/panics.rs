@@ -149,7 +149,7 @@ fn report_of(task: Task, previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), 
         Some(hook) => {
             // A panic with a message is an abort here already, by std, which prints that message. One without goes on.
             let bomb = Bomb::of_user("the hook for panics of tasks has panicked");
-            hook(&TaskPanic { task, info });
+            hook(&TaskPanic { task, info, previous });
             bomb.defuse();
         }
         None => {

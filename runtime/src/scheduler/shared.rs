@@ -22,6 +22,7 @@ use crate::scheduler::virtual_time::{VirtualTime, Waits};
 use crate::stack::stacks::Stacks;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
+use crate::tasks::panic_log::PanicLog;
 use crate::tasks::task::Task;
 use crate::waiter::description::{Owner, WaitsFor};
 
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     /// its worker may be pinned.
     pub(crate) processors: Processors,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
+    /// Collects the panics that no caller observes, for tests.
+    pub(crate) panic_log: Option<PanicLog>,
     /// The stack of the main task of a `run`, in bytes.
     pub(crate) main_stack_size: usize,
     /// How long the end may take, if the program sets it.
@@ -137,7 +140,12 @@ impl Shared {
 
     /// Returns all tasks that have started and not ended, with what they wait for.
     pub(crate) fn waits(&self) -> Waits {
-        self.tasks().into_iter().map(|task| (task.clone(), self.waits_for(&task))).collect()
+        self.waits_of(self.tasks())
+    }
+
+    /// Returns these tasks with what they wait for.
+    pub(crate) fn waits_of(&self, tasks: Vec<Task>) -> Waits {
+        tasks.into_iter().map(|task| (task.clone(), self.waits_for(&task))).collect()
     }
 
     /// Returns what a task waits for, or `None` if it is not asleep.
