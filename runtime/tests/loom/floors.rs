@@ -1,17 +1,13 @@
 //! The floors of the library, as the files that are included import from them: each name leads to the module of the models that
 //! stands for it.
 
+#[path = "clock.rs"]
+pub(crate) mod clock;
+
 pub(crate) mod base {
+    pub(crate) use super::clock;
     pub(crate) use crate::wait::lock as spin_lock;
     pub(crate) use crate::{payload, primitive};
-
-    pub(crate) mod clock {
-        use std::time::Instant;
-
-        pub(crate) fn now() -> Instant {
-            Instant::now()
-        }
-    }
 }
 
 pub(crate) mod waiter {
