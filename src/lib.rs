@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod readiness;
 mod runtime;
 pub mod signal;
 
@@ -22,4 +23,5 @@ pub use fibra_runtime::{
 pub use fibra_runtime::{driver, wait};
 pub use fibra_sync as sync;
 pub use fibra_sync::{select, select_biased};
+pub use readiness::Readiness;
 pub use runtime::{Builder, Runtime, run};

@@ -4,5 +4,6 @@
 mod common;
 
 mod balance;
+mod readiness;
 mod std_paths;
 mod wakers;
