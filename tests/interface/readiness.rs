@@ -370,7 +370,8 @@ fn a_loop_hears_a_thousand_messages_each_way() {
                 },
             }
         }
-        (writer.join().unwrap(), speaker.join().unwrap());
+        writer.join().unwrap();
+        speaker.join().unwrap();
         drop(listener.join().unwrap());
     });
 }
@@ -433,8 +434,9 @@ fn several_tasks_select_over_one() {
 
 #[test]
 fn a_worker_that_computes_does_not_hold_up_the_selects_of_others() {
-    let runtime = Runtime::builder().workers(2).build().unwrap();
-    runtime.run(|| {
+    // This thread is worker 0.
+    let runtime = Runtime::builder().workers(2);
+    let outcome = runtime.run(|| {
         let (mut theirs, ours) = connection();
         let ready = Arc::new(Readiness::new(&ours).unwrap());
         // Registers it with the worker that computes.
@@ -455,6 +457,7 @@ fn a_worker_that_computes_does_not_hold_up_the_selects_of_others() {
         }
         elsewhere.join().unwrap();
     });
+    outcome.unwrap();
 }
 
 // ---- the end ----

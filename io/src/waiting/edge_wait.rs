@@ -19,8 +19,10 @@ use crate::sys::Direction;
 /// See the [module](self).
 pub(crate) struct EdgeWait {
     direction: Direction,
-    sleep: Option<Pin<Box<Polled<Waiter<Arc<Source>, Link>>>>>,
+    sleep: Option<Pin<Box<Sleep>>>,
 }
+
+type Sleep = Polled<Waiter<Arc<Source>, Link>>;
 
 impl EdgeWait {
     pub(crate) fn new(direction: Direction) -> EdgeWait {
