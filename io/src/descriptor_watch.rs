@@ -15,7 +15,7 @@ use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::edge_wait::EdgeWait;
 
-/// See the [module](self).
+/// Tells wakers when a descriptor is ready.
 pub struct DescriptorWatch {
     /// Before `io`, so that no wait is left when it is deregistered.
     readable: Mutex<EdgeWait>,

@@ -84,7 +84,7 @@ impl Registered {
         }
     }
 
-    fn attach_elsewhere(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
+    pub(crate) fn attach_elsewhere(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
         let mut set = self.set();
         set.cancel_where(fd, Handle::is_closed);
         if set.is_empty()
