@@ -26,9 +26,9 @@ use fibra_sync::ManualResetEvent;
 /// [`readable`](Readiness::readable) and [`writable`](Readiness::writable) return an event for a `wait` case. Call them in the
 /// case itself: each call looks at the descriptor again. Until the event is set, further calls cost no system call.
 ///
-/// The case does not read. Its body does, and may read as much or as little as it likes. With another reader of the same socket
-/// the ready bytes may be gone by then, so that a read waits. Then read in non-blocking mode: every `WouldBlock` leads
-/// back to the select.
+/// The case does not read. Its body does, and may read as much or as little as it likes. As after any such wait, a read may find
+/// nothing: another reader was faster, a datagram was damaged, or, where tasks of several workers share one, the event was set
+/// late. A body that must not wait reads in non-blocking mode, and goes back to the select at `WouldBlock`.
 ///
 /// It owns a duplicate of the descriptor, so the socket stays open until both are dropped.
 ///

@@ -84,6 +84,7 @@ impl Registered {
         }
     }
 
+    /// Registers for a caller without a reactor, with `other` if no live one knows `fd` yet.
     pub(crate) fn attach_elsewhere(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
         let mut set = self.set();
         set.cancel_where(fd, Handle::is_closed);
