@@ -3,6 +3,7 @@
 
 #[doc(hidden)]
 pub mod attributes;
+mod readiness;
 mod runtime;
 pub mod signal;
 
@@ -98,4 +99,5 @@ pub use fibra_runtime::{
 pub use fibra_runtime::{driver, wait};
 pub use fibra_sync as sync;
 pub use fibra_sync::{select, select_biased};
+pub use readiness::Readiness;
 pub use runtime::{Builder, Runtime, run};

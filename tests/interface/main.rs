@@ -5,6 +5,7 @@ mod common;
 
 mod attributes;
 mod balance;
+mod readiness;
 mod std_paths;
 mod virtual_time;
 mod wakers;
