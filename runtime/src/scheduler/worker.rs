@@ -23,7 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::io;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
@@ -117,7 +117,7 @@ pub(crate) struct Worker {
     /// Forked tasks that were taken back since the stealable queue was last searched for them.
     pub(super) taken_back: Cell<usize>,
     pub(super) round: Cell<Round>,
-    pub(super) ids: Cell<(u64, u64)>,
+    pub(super) ids: Cell<(NonZeroU64, NonZeroU64)>,
     /// How many tasks were given to workers at rest in the present span of time, and its begin.
     pub(super) gifts: Cell<(u32, Instant)>,
     /// Tasks whose first run found no stack.
@@ -171,7 +171,7 @@ impl Worker {
             next_tick: Cell::new(tuning::TICK_PICKS),
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
-            ids: Cell::new((0, 0)),
+            ids: Cell::new((NonZeroU64::MIN, NonZeroU64::MIN)),
             gifts: Cell::new((0, clock::now())),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
@@ -258,14 +258,14 @@ impl Worker {
 
     /// Returns the id of the next task spawned here.
     #[inline]
-    pub(crate) fn next_id(&self) -> u64 {
+    pub(crate) fn next_id(&self) -> NonZeroU64 {
         let (next, end) = self.ids.get();
         if next == end {
             let first = shared::reserve_ids(IDS);
-            self.ids.set((first + 1, first + IDS));
+            self.ids.set((first.saturating_add(1), first.saturating_add(IDS)));
             return first;
         }
-        self.ids.set((next + 1, end));
+        self.ids.set((next.saturating_add(1), end));
         next
     }
 

@@ -30,7 +30,7 @@ thread_local! {
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.context().waiting_task()) {
-        Some(Some(task)) => numbered(task.header().id),
+        Some(Some(task)) => task.header().id,
         _ => thread_number(),
     }
 }
@@ -41,13 +41,9 @@ pub fn owner() -> NonZeroU64 {
 /// same.
 pub fn owner_in_hook() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.context().running()) {
-        Some(Some(task)) => numbered(task.header().id),
+        Some(Some(task)) => task.header().id,
         _ => thread_number(),
     }
-}
-
-fn numbered(id: u64) -> NonZeroU64 {
-    NonZeroU64::new(id).expect("numbers begin with 1")
 }
 
 /// Returns an address, a multiple of 8, that tells the caller from all other tasks and threads.
@@ -101,7 +97,7 @@ fn thread_number() -> NonZeroU64 {
     if let Some(number) = NUMBER.get() {
         return number;
     }
-    let number = numbered(shared::reserve_ids(1));
+    let number = shared::reserve_ids(1);
     NUMBER.set(Some(number));
     number
 }

@@ -97,7 +97,7 @@ fn note_cancelled(task: RunningTask) -> Cancelled {
     if times > 1 {
         swallowed(task, times);
     }
-    Cancelled { task: header.id, bound }
+    Cancelled { task: header.id.get(), bound }
 }
 
 /// Slows down a task that swallows its cancellation, and names it on standard error once.
