@@ -109,7 +109,7 @@ pub(crate) struct Worker {
     pub(super) has_peers: bool,
     /// A thread watches how long tasks run.
     pub(super) watched: bool,
-    /// The operations left to the running task. Falls below zero where the budget is not enforced.
+    /// How many operations the running task has before the one at which it yields. Negative from that one on.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
     /// The pick at which the next tick is due.
@@ -221,7 +221,7 @@ impl Worker {
     /// Returns true when the running task's budget is used up.
     #[inline]
     pub(crate) fn is_overdrawn(&self) -> bool {
-        self.budget.get() <= 0
+        self.budget.get() < 0
     }
 
     /// Makes the next pick run the tick: the running task has held the worker for long.

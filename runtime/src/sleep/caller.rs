@@ -64,12 +64,13 @@ pub fn waiter_address() -> NonNull<()> {
 /// that of [`charge`](crate::scheduler::budget::charge).
 #[inline(never)]
 pub fn charged_waiter_address() -> NonNull<()> {
-    let address = current::with_worker_in_place(|worker| match worker.charge() {
+    let task = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
-        false => Some(worker.context().waiting_task().map_or_else(thread_address, address_of)),
+        false => worker.context().waiting_task(),
     });
-    match address {
-        Some(address) => address.unwrap_or_else(charged_waiter_address_slow),
+    match task {
+        Some(Some(task)) => address_of(task),
+        Some(None) => charged_waiter_address_slow(),
         None => thread_address(),
     }
 }
