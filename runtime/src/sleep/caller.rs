@@ -142,6 +142,13 @@ pub fn others_are_asleep() -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkerId(NonZeroUsize);
 
+impl WorkerId {
+    /// Returns true if the caller runs on this worker.
+    pub fn is_current(self) -> bool {
+        current_worker() == Some(self)
+    }
+}
+
 /// Returns the worker of the calling task, or `None` off a worker.
 pub fn current_worker() -> Option<WorkerId> {
     current::with_worker(|worker| WorkerId(worker.place()))
