@@ -557,7 +557,7 @@ impl fmt::Debug for Builder {
 /// Returns true if code that runs on this worker may have values that tasks inherit.
 #[inline]
 fn has_heirs(worker: &Worker) -> bool {
-    match worker.context().running() {
+    match worker.context().waiting_task() {
         Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
         // A hook that runs beside the tasks.
         None => true,

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,10 +78,10 @@ pub(crate) struct Shared {
 }
 
 /// Reserves `count` task ids and returns the first.
-pub(crate) fn reserve_ids(count: u64) -> u64 {
+pub(crate) fn reserve_ids(count: u64) -> NonZeroU64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     // Relaxed: the numbers only have to differ.
-    NEXT.fetch_add(count, Ordering::Relaxed)
+    NonZeroU64::new(NEXT.fetch_add(count, Ordering::Relaxed)).expect("ids begin with 1")
 }
 
 impl Shared {

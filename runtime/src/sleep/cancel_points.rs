@@ -97,7 +97,7 @@ fn note_cancelled(task: RunningTask) -> Cancelled {
     if times > 1 {
         swallowed(task, times);
     }
-    Cancelled { task: header.id, bound }
+    Cancelled { task: header.id.get(), bound }
 }
 
 /// Slows down a task that swallows its cancellation, and names it on standard error once.
@@ -227,7 +227,7 @@ pub fn checkpoint() {
 pub fn checkpoint_before_spin() -> bool {
     let found = current::with_worker(|worker| {
         let is_overdrawn = worker.charge();
-        let may_end = worker.context().running().is_some_and(|task| may_end(task.header()));
+        let may_end = worker.context().waiting_task().is_some_and(|task| may_end(task.header()));
         (is_overdrawn | may_end, worker.has_peers())
     });
     let (is_due, has_peers) = found.unwrap_or_else(|| (thread_deadlines::is_any(), true));

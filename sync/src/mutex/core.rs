@@ -170,6 +170,13 @@ impl Core {
     /// Unlocks, and wakes a waiter as the policy says. By the owner.
     #[inline]
     pub(crate) fn release(&self, policy: &impl Policy) {
+        if !self.word.release_uncontended() {
+            self.release_slow(policy);
+        }
+    }
+
+    #[cold]
+    fn release_slow(&self, policy: &impl Policy) {
         match self.word.release_past_queue(|| self.passes_over()) {
             Release::Free => {}
             Release::AskQueue => self.release_to_queue(policy),
@@ -181,7 +188,6 @@ impl Core {
     /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
     /// on, and every 64th. The count begins anew with each waiter whose time begins, since sections may have become
     /// longer. It begins with the third where a woken waiter and the next one are of one worker.
-    #[inline]
     fn passes_over(&self) -> bool {
         let passes = self.queue.beside_lock();
         let count = passes.load(Ordering::Relaxed).wrapping_add(1);
