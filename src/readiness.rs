@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
 use fibra_io::DescriptorWatch;
+use fibra_runtime::time::{Hold, try_hold};
 use fibra_sync::ManualResetEvent;
 
 /// Lets a `select!` wait for a socket, a listener, a pipe, or any other descriptor.
@@ -31,6 +32,8 @@ use fibra_sync::ManualResetEvent;
 /// late. A body that must not wait reads in non-blocking mode, and goes back to the select at `WouldBlock`.
 ///
 /// It owns a duplicate of the descriptor, so the socket stays open until both are dropped.
+///
+/// [Virtual time](crate::time#virtual-time) is held while it exists.
 ///
 /// The system does not report everything: no room in a Unix socket that was shut down while it was full, for one. A wait
 /// for such a thing needs a `default(timeout)`.
@@ -83,6 +86,8 @@ pub struct Readiness {
     readable: Arc<Event>,
     writable: Arc<Event>,
     watch: DescriptorWatch,
+    /// A select that waits for an event is not seen to wait for the system.
+    _hold: Option<Hold>,
 }
 
 impl Readiness {
@@ -93,7 +98,7 @@ impl Readiness {
     /// outside the tasks of a runtime with I/O; the system's error if it refuses a descriptor or the registration.
     pub fn new(of: impl AsFd) -> io::Result<Readiness> {
         let watch = DescriptorWatch::new(of)?;
-        Ok(Readiness { readable: Arc::default(), writable: Arc::default(), watch })
+        Ok(Readiness { readable: Arc::default(), writable: Arc::default(), watch, _hold: try_hold() })
     }
 
     /// Returns an event that is set once a read finds something: data, a connection, the end, an error.

@@ -95,7 +95,7 @@ impl Policy for BoundedBarging {
         if first.worker.is_some_and(WorkerId::is_current) {
             return HandOff::Direct;
         }
-        let now = clock::now();
+        let now = clock::machine();
         let since = first.since.get().unwrap_or(now);
         first.since.set(Some(since));
         match patience::is_over(since, now) {
@@ -105,7 +105,7 @@ impl Policy for BoundedBarging {
     }
 
     fn is_overdue(&self, since: Instant) -> bool {
-        patience::is_over(since, clock::now())
+        patience::is_over(since, clock::machine())
     }
 }
 
