@@ -12,5 +12,4 @@ crates=()
 for crate in runtime sync io; do
     [[ ! -e $crate/tests/loom.rs ]] || crates+=(-p "fibra-$crate")
 done
-# With the feature a source can be registered by another worker, which has a model.
-cargo test "${crates[@]}" --features fibra-io/futures-io --release --test loom "$@"
+cargo test "${crates[@]}" --release --test loom "$@"

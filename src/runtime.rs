@@ -124,7 +124,16 @@ pub fn run<F, T>(f: F) -> T
 where
     F: FnOnce() -> T,
 {
-    match Runtime::builder().run(f) {
+    run_on(Runtime::builder(), f)
+}
+
+/// Runs `f` as the first task of a runtime.
+#[track_caller]
+pub fn run_on<F, T>(builder: Builder, f: F) -> T
+where
+    F: FnOnce() -> T,
+{
+    match builder.run(f) {
         Ok(value) => value,
         Err(error) => panic!("the runtime could not be started: {error}"),
     }

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod conversions;
+mod descriptor_watch;
 mod pollable;
 mod primitive;
 mod reactor;
@@ -16,6 +17,8 @@ pub mod net;
 pub mod os;
 pub mod process;
 
+#[doc(hidden)]
+pub use descriptor_watch::DescriptorWatch;
 pub use pollable::Pollable;
 
 use fibra_runtime::driver::Factory;

@@ -268,7 +268,7 @@ impl<T: fmt::Debug> fmt::Debug for Pollable<T> {
 }
 
 /// Says what the kernel means by that number.
-fn explain(error: io::Error) -> io::Error {
+pub(crate) fn explain(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EPERM) => io::Error::new(
             io::ErrorKind::InvalidInput,

@@ -1,8 +1,7 @@
 //! The state machines of this crate under loom: every order in which two or three threads can take their steps, and every
 //! value that the memory model lets a load see.
 //!
-//! Run with `ci/loom.sh`, or
-//! `RUSTFLAGS="--cfg loom" cargo test -p fibra-io --features futures-io --release --test loom`.
+//! Run with `ci/loom.sh`, or `RUSTFLAGS="--cfg loom" cargo test -p fibra-io --release --test loom`.
 //!
 //! The models build the very source files of the library, by path, beside modules `primitive` and `wait` of their own.
 //! Each model has a sentence on the race that it looks for.

@@ -47,4 +47,6 @@ pub use runtime::watchdog::Stall;
 pub use scheduler::task_panic::TaskPanic;
 pub use stack::guard::StackGuards;
 pub use tasks::join_error::JoinError;
+#[doc(hidden)]
+pub use tasks::panic_log::PanicLog;
 pub use tasks::task::Task;

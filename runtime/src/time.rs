@@ -30,7 +30,8 @@
 //! threads have the machine's clock, and so has the blocking pool. An `Instant` that crosses over has no meaning there.
 //!
 //! The clock moves only when nothing but time can wake a task. Three things keep it where it is: a task that waits for the
-//! system, for example for a socket; whatever is on the blocking pool; a [`hold`], which listeners to signals have as well.
+//! system, for example for a socket; whatever is on the blocking pool; a [`hold`], which listeners to signals and a
+//! `Readiness` have as well.
 //! Meanwhile the worker waits by the machine's clock, until the next timer at the longest. So a timeout of a second
 //! around a read that nobody answers takes a second. A timer beside sockets that never rest does not come. Threads that
 //! the program starts itself are not known: a program that waits for one takes a [`hold`], and so does a program that

@@ -51,8 +51,8 @@ mod stack {
     pub(crate) mod fresh;
     pub(crate) mod guard;
     pub(crate) mod handle;
-    pub(crate) mod line;
     pub(crate) mod pool;
+    pub(crate) mod pool_queue;
     pub(crate) mod region;
     pub(crate) mod size;
     pub(crate) mod stacks;

@@ -38,11 +38,11 @@ pub(crate) fn is_simulated() -> bool {
 /// ```
 /// use fibra_sim::{Sim, random};
 /// use std::sync::Mutex;
-/// let drawn = Mutex::new(Vec::new());
+/// static DRAWN: Mutex<Vec<u64>> = Mutex::new(Vec::new());
 /// for _ in 0..2 {
-///     Sim::builder().seed(1).run(|| drawn.lock().unwrap().push(random()));
+///     Sim::builder().seed(1).run(|| DRAWN.lock().unwrap().push(random()));
 /// }
-/// let drawn = drawn.into_inner().unwrap();
+/// let drawn = DRAWN.lock().unwrap();
 /// assert_eq!(drawn[0], drawn[1]);
 /// ```
 #[track_caller]

@@ -1,16 +1,18 @@
 //! Many runs of a program under different schedules, and the shrinking of a failure.
 
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::script::Script;
-use crate::sim::{Builder, Failure, Outcome, REPLAY, Sim, variable};
+use crate::sim::{Builder, Failure, Outcome, Program, REPLAY, Sim, variable};
 use crate::strategy::{Path, Schedule, Strategy};
 
 /// Limit of the runs that shrink a failure.
 const SHRINKS: usize = 500;
+
+/// Limit of those that leave a thread and descriptors behind.
+const STUCK: usize = 100;
 
 /// Tells how far an exploration went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,8 +28,8 @@ pub struct Exploration {
 /// # Panics
 /// Panics if a run fails, with the failure of the lowest seed, shrunk. Panics in builds without `--cfg fibra_sim`.
 #[track_caller]
-pub fn check(runs: u64, program: impl Fn() + Send + Sync) -> Exploration {
-    explore(&Sim::builder().schedule(Schedule::Random), runs, &program)
+pub fn check(runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
+    explore(&Sim::builder().schedule(Schedule::Random), runs, program)
 }
 
 /// Runs `program` under `runs` schedules of [`Schedule::Pct`] with that depth, as [`check`] does.
@@ -35,8 +37,8 @@ pub fn check(runs: u64, program: impl Fn() + Send + Sync) -> Exploration {
 /// # Panics
 /// As [`check`].
 #[track_caller]
-pub fn check_pct(runs: u64, depth: usize, program: impl Fn() + Send + Sync) -> Exploration {
-    explore(&Sim::builder().schedule(Schedule::Pct { depth }), runs, &program)
+pub fn check_pct(runs: u64, depth: usize, program: impl Fn() + Send + Sync + 'static) -> Exploration {
+    explore(&Sim::builder().schedule(Schedule::Pct { depth }), runs, program)
 }
 
 /// Runs `program` under all schedules with at most so many preemptions, each once.
@@ -44,13 +46,14 @@ pub fn check_pct(runs: u64, depth: usize, program: impl Fn() + Send + Sync) -> E
 /// # Panics
 /// As [`check`].
 #[track_caller]
-pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync) -> Exploration {
+pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync + 'static) -> Exploration {
     refuse_without_points();
     let sim = Sim::builder();
     if is_replay() {
         sim.run(program);
         return Exploration { runs: 1 };
     }
+    let program: Program = Arc::new(program);
     let (mut path, mut runs) = (Path::new(preemptions), 0);
     loop {
         let outcome = sim.run_once(&program, Strategy::Path(path), 0);
@@ -73,19 +76,18 @@ pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync) ->
 ///
 /// # Examples
 /// ```
-/// let order = std::sync::Mutex::new(Vec::new());
+/// static ORDER: std::sync::Mutex<Vec<u32>> = std::sync::Mutex::new(Vec::new());
 /// let program = || {
-///     let children = [1, 2].map(|n| {
-///         fibra::spawn_local(move || n)
-///     });
-///     order.lock().unwrap().extend(children.map(|child| child.join().unwrap()));
+///     let children = [1, 2].map(|n| fibra::spawn(move || ORDER.lock().unwrap().push(n)));
+///     children.into_iter().for_each(|child| child.join().unwrap());
 /// };
 /// fibra_sim::replay(0, "1:", program);
-/// assert_eq!(*order.lock().unwrap(), [1, 2]);
+/// assert_eq!(*ORDER.lock().unwrap(), [1, 2]);
 /// ```
 #[track_caller]
-pub fn replay(seed: u64, schedule: &str, program: impl Fn() + Send + Sync) {
+pub fn replay(seed: u64, schedule: &str, program: impl Fn() + Send + Sync + 'static) {
     let script: Script = schedule.parse().unwrap_or_else(|error| panic!("{error}"));
+    let program: Program = Arc::new(program);
     let outcome = Sim::builder().run_once(&program, Strategy::Script(script), seed);
     if let Err(failure) = outcome.into_result() {
         panic!("{failure}");
@@ -93,12 +95,13 @@ pub fn replay(seed: u64, schedule: &str, program: impl Fn() + Send + Sync) {
 }
 
 #[track_caller]
-fn explore(sim: &Builder, runs: u64, program: &(impl Fn() + Send + Sync)) -> Exploration {
+fn explore(sim: &Builder, runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
     refuse_without_points();
     if is_replay() {
         sim.clone().run(program);
         return Exploration { runs: 1 };
     }
+    let program: &Program = &(Arc::new(program) as Program);
     let runs = variable("FIBRA_SIM_RUNS").unwrap_or(runs);
     // One run tells how long a run is.
     let decisions = sim.run_once(program, Strategy::Fifo, 0).decisions;
@@ -130,24 +133,25 @@ fn explore(sim: &Builder, runs: u64, program: &(impl Fn() + Send + Sync)) -> Exp
 }
 
 #[track_caller]
-fn fail(sim: &Builder, program: &(impl Fn() + Sync), failed: Outcome) -> ! {
+fn fail(sim: &Builder, program: &Program, failed: Outcome) -> ! {
     let failure = failed.into_result().expect_err("only a failed run is told of");
     panic!("{}", shrink(sim, program, failure));
 }
 
 /// Removes choices from the schedule of a failure as long as it fails.
-fn shrink(sim: &Builder, program: &(impl Fn() + Sync), mut failure: Failure) -> Failure {
-    let mut runs = 0;
+fn shrink(sim: &Builder, program: &Program, mut failure: Failure) -> Failure {
+    let (mut runs, mut stuck) = (0, 0);
     // Halves first, then quarters, down to single choices.
     let mut size = failure.script.0.len();
     while size > 0 {
         let mut begin = 0;
-        while begin < failure.script.0.len() && runs < SHRINKS {
+        while begin < failure.script.0.len() && runs < SHRINKS && stuck < STUCK {
             let kept = failure.script.0.iter().enumerate();
             let kept = kept.filter(|(index, _)| !(begin..begin + size).contains(index));
             let script = Script(kept.map(|(_, (decision, choice))| (*decision, *choice)).collect());
-            runs += 1;
-            match sim.run_once(program, Strategy::Script(script), failure.seed).into_result() {
+            let outcome = sim.run_once(program, Strategy::Script(script), failure.seed);
+            (runs, stuck) = (runs + 1, stuck + usize::from(outcome.is_stuck));
+            match outcome.into_result() {
                 // What it did, which may be less than it was told.
                 Err(smaller) if smaller.script.0.len() < failure.script.0.len() => failure = smaller,
                 _ => begin += size,

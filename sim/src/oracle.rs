@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::mpsc::Sender;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use fastrand::Rng;
 use fibra::Task;
@@ -13,6 +16,15 @@ use crate::strategy::Strategy;
 
 /// Tells the random numbers of the program from those of the schedule.
 const PROGRAM: u64 = 0x5eed_0f7e_57a1_1e55;
+
+/// How a run has ended.
+pub(crate) struct End {
+    /// The virtual time that the main task took.
+    pub(crate) elapsed: Duration,
+    pub(crate) failure: Option<String>,
+    /// Its tasks sleep for ever, and so does its thread.
+    pub(crate) is_stuck: bool,
+}
 
 /// The oracle of one run.
 pub(crate) struct Oracle(Mutex<Run>);
@@ -28,6 +40,10 @@ pub(crate) struct Run {
     max_steps: u64,
     pub(crate) ran_out: bool,
     main: Option<Task>,
+    /// The panics of tasks, in their order.
+    pub(crate) panics: Vec<String>,
+    /// Takes the end of the run, once.
+    ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
     numbers: HashMap<u64, u32>,
     /// The numbers of the tasks of one question.
@@ -39,7 +55,13 @@ pub(crate) struct Run {
 }
 
 impl Oracle {
-    pub(crate) fn new(strategy: Strategy, seed: u64, max_steps: u64, traced: bool) -> Self {
+    pub(crate) fn new(
+        strategy: Strategy,
+        seed: u64,
+        max_steps: u64,
+        traced: bool,
+        ended: Sender<End>,
+    ) -> Self {
         Oracle(Mutex::new(Run {
             strategy,
             random: Rng::with_seed(seed ^ PROGRAM),
@@ -48,6 +70,8 @@ impl Oracle {
             max_steps,
             ran_out: false,
             main: None,
+            panics: Vec::new(),
+            ended: Some(ended),
             numbers: HashMap::new(),
             ready: Vec::new(),
             script: Script::default(),
@@ -66,8 +90,15 @@ impl Oracle {
         self.lock().main = Some(fibra::task::current());
     }
 
-    /// Ends the run and returns its strategy.
-    pub(crate) fn end(&self) -> Strategy {
+    /// Tells how the run has ended.
+    pub(crate) fn end(&self, end: End) {
+        if let Some(ended) = self.lock().ended.take() {
+            ended.send(end).expect("each run is waited for");
+        }
+    }
+
+    /// Takes the strategy of a run that has ended.
+    pub(crate) fn take_strategy(&self) -> Strategy {
         mem::replace(&mut self.lock().strategy, Strategy::Fifo)
     }
 }
@@ -81,6 +112,17 @@ impl wait::Oracle for Oracle {
             main.cancel();
         }
         choice
+    }
+
+    fn stuck(&self, waits: String) {
+        let mut run = self.lock();
+        let failure = run.panics.pop().unwrap_or_else(|| format!("all tasks sleep for ever:{waits}"));
+        drop(run);
+        self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_stuck: true });
+        // The tasks cannot be unwound, and what they borrow must stay: so must the thread and its runtime.
+        loop {
+            thread::park();
+        }
     }
 }
 

@@ -5,14 +5,14 @@ use std::env;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use fibra::time;
 
 use crate::context;
-use crate::oracle::Oracle;
+use crate::oracle::{End, Oracle};
 use crate::script::Script;
 use crate::strategy::{Schedule, Strategy};
 
@@ -20,6 +20,9 @@ use crate::strategy::{Schedule, Strategy};
 pub(crate) const SEED: &str = "FIBRA_SIM_SEED";
 /// Overrides the schedule.
 pub(crate) const REPLAY: &str = "FIBRA_SIM_REPLAY";
+
+/// A program, which a run that never ends keeps.
+pub(crate) type Program = Arc<dyn Fn() + Send + Sync>;
 
 /// Simulates runs of a program.
 ///
@@ -58,13 +61,16 @@ impl Sim {
 
     /// Runs `program` in the simulation. Each call makes the same run.
     ///
+    /// If tasks wait for each other's locks in a circle, nothing can end them: that run fails, and its thread, its stacks
+    /// and three descriptors stay until the process ends.
+    ///
     /// The variables `FIBRA_SIM_SEED` and `FIBRA_SIM_REPLAY` of the environment override the seed and the schedule.
     ///
     /// # Panics
     /// Panics if the run fails: if the main task panics, all tasks sleep for ever, or a limit is
     /// reached. Panics in a simulated program: a simulation does not simulate another.
     #[track_caller]
-    pub fn run(&self, program: impl Fn() + Send + Sync) -> Report {
+    pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Report {
         self.try_run(program).unwrap_or_else(|failure| panic!("{failure}"))
     }
 
@@ -76,9 +82,10 @@ impl Sim {
     /// # Panics
     /// Panics in a simulated program, and if a variable of the environment has no meaning.
     #[track_caller]
-    pub fn try_run(&self, program: impl Fn() + Send + Sync) -> Result<Report, Failure> {
+    pub fn try_run(&self, program: impl Fn() + Send + Sync + 'static) -> Result<Report, Failure> {
         let seed = variable(SEED).unwrap_or(self.0.seed);
         let script: Option<Script> = variable(REPLAY);
+        let program: Program = Arc::new(program);
         let strategy = || match &script {
             Some(script) => Strategy::Script(script.clone()),
             None => Strategy::new(self.0.schedule, seed, None),
@@ -144,45 +151,52 @@ impl Builder {
     /// # Panics
     /// As [`Sim::run`].
     #[track_caller]
-    pub fn run(self, program: impl Fn() + Send + Sync) -> Report {
+    pub fn run(self, program: impl Fn() + Send + Sync + 'static) -> Report {
         self.build().run(program)
     }
 
     /// Runs the program once, on a thread of its own: thread-locals begin anew.
     #[track_caller]
-    pub(crate) fn run_once(&self, program: &(impl Fn() + Sync), strategy: Strategy, seed: u64) -> Outcome {
+    pub(crate) fn run_once(&self, program: &Program, strategy: Strategy, seed: u64) -> Outcome {
         assert!(!context::is_simulated(), "a simulation was started inside a simulation");
-        let oracle = Arc::new(Oracle::new(strategy, seed, self.max_steps, self.determinism));
-        let (oracle, limit) = (&oracle, self.time_limit);
-        let run = || simulate(program, oracle, seed, limit);
-        let run = || thread::scope(|scope| scope.spawn(run).join());
-        // On a worker of another runtime the thread would be waited for by its own right.
-        let (elapsed, failure) = run().expect("a simulation reports its panics");
+        let (ended, end) = mpsc::channel();
+        let oracle = Arc::new(Oracle::new(strategy, seed, self.max_steps, self.determinism, ended));
+        let (run, program, limit) = (Arc::clone(&oracle), Arc::clone(program), self.time_limit);
+        let thread = thread::spawn(move || {
+            let end = simulate(&program, &run, seed, limit);
+            // Before the end is told: then the caller may be the last that has the program.
+            drop(program);
+            run.end(end);
+        });
+        let end = end.recv().expect("a run tells its end");
+        if !end.is_stuck {
+            thread.join().expect("a run catches its panics");
+        }
         let run = oracle.lock();
         let failure = match run.ran_out {
             true => Some(format!("the run has taken more than {} steps", self.max_steps)),
-            false => failure,
+            false => end.failure,
         };
-        let report = Report { seed, steps: run.steps, elapsed, fingerprint: run.fingerprint };
+        let report = Report { seed, steps: run.steps, elapsed: end.elapsed, fingerprint: run.fingerprint };
         let (script, trace, decisions) = (run.script.clone(), run.trace.clone(), run.decisions);
         drop(run);
-        Outcome { report, decisions, script, trace, failure, strategy: oracle.end() }
+        Outcome {
+            report,
+            decisions,
+            script,
+            trace,
+            failure,
+            strategy: oracle.take_strategy(),
+            is_stuck: end.is_stuck,
+        }
     }
 }
 
-/// Runs the program on this thread. Returns its virtual time, and why it failed.
-fn simulate(
-    program: &(impl Fn() + Sync),
-    oracle: &Arc<Oracle>,
-    seed: u64,
-    limit: Option<Duration>,
-) -> (Duration, Option<String>) {
+/// Runs the program on this thread.
+fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Duration>) -> End {
     let _entered = context::enter(oracle);
-    let panics = Arc::new(Mutex::new(Vec::new()));
-    let log = Arc::clone(&panics);
-    let hook = move |panic: &fibra::TaskPanic<'_>| {
-        log.lock().unwrap_or_else(PoisonError::into_inner).push(describe(panic));
-    };
+    let log = Arc::clone(oracle);
+    let hook = move |panic: &fibra::TaskPanic<'_>| log.lock().panics.push(describe(panic));
     let mut elapsed = Duration::ZERO;
     let runtime = fibra::Runtime::builder().oracle(oracle.clone()).seed(seed).on_task_panic(hook);
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -191,7 +205,7 @@ fn simulate(
             let begin = time::now();
             let end = match limit {
                 None => Ok(program()),
-                Some(limit) => fibra::timeout(limit, program),
+                Some(limit) => fibra::timeout(limit, || program()),
             };
             elapsed = time::now() - begin;
             end
@@ -201,12 +215,9 @@ fn simulate(
         Ok(Ok(Ok(()))) => None,
         Ok(Ok(Err(_))) => Some(format!("the time limit of {:?} has passed", limit.unwrap_or_default())),
         Ok(Err(error)) => Some(format!("the simulation could not start: {error}")),
-        Err(payload) => {
-            let panics = panics.lock().unwrap_or_else(PoisonError::into_inner);
-            Some(panics.last().cloned().unwrap_or_else(|| text_of(&*payload)))
-        }
+        Err(payload) => Some(oracle.lock().panics.pop().unwrap_or_else(|| text_of(&*payload))),
     };
-    (elapsed, failure)
+    End { elapsed, failure, is_stuck: false }
 }
 
 /// Describes a panic, without the task's id: that differs from run to run.
@@ -244,6 +255,8 @@ pub(crate) struct Outcome {
     trace: Option<Vec<u32>>,
     pub(crate) failure: Option<String>,
     pub(crate) strategy: Strategy,
+    /// Its thread and its descriptors are left behind.
+    pub(crate) is_stuck: bool,
 }
 
 impl Outcome {

@@ -17,29 +17,34 @@ fn message(f: impl FnOnce()) -> String {
 /// Two tasks add to a number in two steps.
 fn loses_an_update() {
     let total = Arc::new(AtomicU32::new(0));
-    let adders = [(); 2].map(|()| {
-        let total = Arc::clone(&total);
-        fibra::spawn(move || {
-            let seen = total.load(Ordering::Relaxed);
-            point();
-            total.store(seen + 1, Ordering::Relaxed);
+    let adders: Vec<_> = [(); 2]
+        .into_iter()
+        .map(|()| {
+            let total = Arc::clone(&total);
+            fibra::spawn(move || {
+                let seen = total.load(Ordering::Relaxed);
+                point();
+                total.store(seen + 1, Ordering::Relaxed);
+            })
         })
-    });
-    adders.map(|adder| adder.join().unwrap());
+        .collect();
+    adders.into_iter().for_each(|adder| adder.join().unwrap());
     assert_eq!(total.load(Ordering::Relaxed), 2, "an update is lost");
 }
 
 /// Three tasks lock two of three mutexes each, in a circle.
 fn locks_in_a_circle() {
     let forks: Arc<[fibra::sync::Mutex<()>; 3]> = Arc::default();
-    let diners = [0, 1, 2].map(|n| {
-        let forks = Arc::clone(&forks);
-        fibra::spawn(move || {
-            let _left = forks[n].lock();
-            let _right = forks[(n + 1) % 3].lock();
+    let diners: Vec<_> = (0..3)
+        .map(|n| {
+            let forks = Arc::clone(&forks);
+            fibra::spawn(move || {
+                let _left = forks[n].lock();
+                let _right = forks[(n + 1) % 3].lock();
+            })
         })
-    });
-    diners.map(|diner| diner.join().unwrap());
+        .collect();
+    diners.into_iter().for_each(|diner| diner.join().unwrap());
 }
 
 #[test]
@@ -57,7 +62,7 @@ fn random_schedules_find_it_too() {
 #[test]
 fn pct_finds_a_deadlock_of_depth_three() {
     let text = message(|| assert!(check_pct(10_000, 3, locks_in_a_circle).runs == 10_000));
-    assert!(text.contains("all tasks sleep") && text.contains("waits for mutex"), "{text}");
+    assert!(text.contains("all tasks sleep for ever") && text.contains("waits for mutex of"), "{text}");
 }
 
 #[test]
@@ -73,8 +78,9 @@ fn a_failing_schedule_is_shrunk_to_few_preemptions_and_replays() {
 
 /// Runs two tasks of two steps each, and returns how often each order of steps came.
 fn orders(preemptions: usize) -> Vec<Vec<u32>> {
-    let seen = Mutex::new(Vec::new());
-    let exploration = check_exhaustive(preemptions, || {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let told = Arc::clone(&seen);
+    let exploration = check_exhaustive(preemptions, move || {
         let order = Mutex::new(Vec::new());
         fibra::scope(|scope| {
             // The spawns are no points of preemption here.
@@ -89,9 +95,9 @@ fn orders(preemptions: usize) -> Vec<Vec<u32>> {
                 }
             });
         });
-        seen.lock().unwrap().push(order.into_inner().unwrap());
+        told.lock().unwrap().push(order.into_inner().unwrap());
     });
-    let seen = seen.into_inner().unwrap();
+    let seen = seen.lock().unwrap().clone();
     assert_eq!(exploration.runs as usize, seen.len());
     seen
 }

@@ -39,10 +39,16 @@ fn in_some_order() -> Vec<u32> {
     order
 }
 
+/// Two ends of a place for what a run tells.
+fn slot<T: Default>() -> (Arc<Mutex<T>>, Arc<Mutex<T>>) {
+    let place = Arc::new(Mutex::new(T::default()));
+    (Arc::clone(&place), place)
+}
+
 fn order_of(seed: u64) -> (Vec<u32>, u64) {
-    let order = Mutex::new(Vec::new());
-    let report = Sim::builder().seed(seed).run(|| *order.lock().unwrap() = in_some_order());
-    (order.into_inner().unwrap(), report.fingerprint())
+    let (order, told) = slot();
+    let report = Sim::builder().seed(seed).run(move || *told.lock().unwrap() = in_some_order());
+    (order.lock().unwrap().clone(), report.fingerprint())
 }
 
 #[test]
@@ -60,14 +66,14 @@ fn the_seed_decides_the_order() {
 
 #[test]
 fn fifo_keeps_the_order_of_readiness() {
-    let seen = Mutex::new(Vec::new());
-    Sim::builder().seed(9).schedule(Schedule::Fifo).run(|| {
+    let (seen, told) = slot::<Vec<u32>>();
+    Sim::builder().seed(9).schedule(Schedule::Fifo).run(move || {
         let children: Vec<_> = (0..10).map(|n| fibra::spawn(move || n)).collect();
         (0..2).for_each(|_| fibra::yield_now());
         assert!(children.iter().all(|child| child.is_finished()));
-        seen.lock().unwrap().extend(children.into_iter().map(|child| child.join().unwrap()));
+        told.lock().unwrap().extend(children.into_iter().map(|child| child.join().unwrap()));
     });
-    assert_eq!(seen.into_inner().unwrap(), (0..10).collect::<Vec<_>>());
+    assert_eq!(*seen.lock().unwrap(), (0..10).collect::<Vec<_>>());
 }
 
 const CHILD: &str = "FIBRA_SIM_TEST_PRINTS_TRACES";
@@ -111,8 +117,8 @@ fn a_failure_is_told_with_the_line_that_repeats_it() {
 #[test]
 fn the_environment_repeats_a_run() {
     if env::var_os("FIBRA_SIM_SEED").is_some() {
-        let order = Mutex::new(Vec::new());
-        let report = Sim::builder().seed(1).run(|| *order.lock().unwrap() = in_some_order());
+        let (order, told) = slot();
+        let report = Sim::builder().seed(1).run(move || *told.lock().unwrap() = in_some_order());
         return println!("seed {} order {:?}", report.seed(), order.lock().unwrap());
     }
     let child = Command::new(env::current_exe().unwrap())
@@ -131,6 +137,26 @@ fn a_deadlock_is_a_failure_that_lists_all_waits() {
 }
 
 #[test]
+fn tasks_that_wait_for_locks_in_a_circle_fail_the_run() {
+    let program = || {
+        let locks = Arc::new([fibra::sync::Mutex::new(()), fibra::sync::Mutex::new(())]);
+        let tasks = [0, 1].map(|n| {
+            let locks = Arc::clone(&locks);
+            fibra::spawn(move || {
+                let _first = locks[n].lock();
+                fibra::sleep(Duration::from_millis(1));
+                let _second = locks[1 - n].lock();
+            })
+        });
+        for task in tasks {
+            task.join().unwrap();
+        }
+    };
+    let failure = Sim::builder().build().try_run(program).unwrap_err();
+    assert_eq!(failure.reason().matches("waits for mutex of").count(), 2, "{failure}");
+}
+
+#[test]
 fn limits_end_a_run() {
     let timed = Sim::builder().time_limit(HOUR).build().try_run(|| fibra::sleep(HOUR * 2)).unwrap_err();
     assert!(timed.reason().contains("time limit"), "{timed}");
@@ -146,7 +172,7 @@ fn limits_end_a_run() {
 #[test]
 fn a_nondeterministic_program_is_found_and_named() {
     let runs = AtomicU32::new(0);
-    let program = || {
+    let program = move || {
         let extra = runs.fetch_add(1, Ordering::Relaxed);
         let tasks: Vec<_> = (0..3 + extra).map(|_| fibra::spawn(fibra::yield_now)).collect();
         tasks.into_iter().for_each(|task| task.join().unwrap());

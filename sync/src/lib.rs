@@ -19,6 +19,7 @@ mod notify;
 mod once;
 mod once_cell;
 pub mod oneshot;
+mod patience;
 mod primitive;
 mod reentrant_mutex;
 mod rwlock;

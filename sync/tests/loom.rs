@@ -85,6 +85,8 @@ mod oneshot {
 
     pub(crate) use state::{Half, pair};
 }
+#[path = "../src/patience.rs"]
+mod patience;
 #[path = "../../runtime/tests/loom/primitive.rs"]
 mod primitive;
 #[path = "../src/rwlock"]

@@ -1,7 +1,7 @@
 //! How much stack an operation takes whose message is large, in an optimised build: three messages' worth.
 //!
-//! One is the argument, one the result, and one lies with the waiter. A message with a destructor takes one more. An operation
-//! that takes more than that overflows the stack, which ends the process.
+//! One is the argument, one the result, and one lies with the waiter. An operation that takes more than that overflows the
+//! stack, which ends the process.
 
 #[path = "common/channels.rs"]
 mod channels;
@@ -21,14 +21,12 @@ const STACK: usize = 1024 * 1024;
 
 /// Three of them and some frames fit on the stack; four do not.
 const THIRD: usize = 320 * 1024;
-/// Four of them and some frames fit on the stack; five do not.
-const QUARTER: usize = 240 * 1024;
 
 /// A message that is moved by copying its bytes.
 type Plain = [u8; THIRD];
 
 /// A message that is also dropped.
-struct Dropped([u8; QUARTER]);
+struct Dropped([u8; THIRD]);
 
 impl Drop for Dropped {
     fn drop(&mut self) {
@@ -52,7 +50,7 @@ impl Message for Plain {
 impl Message for Dropped {
     #[inline(always)]
     fn new() -> Self {
-        Dropped([1; QUARTER])
+        Dropped([1; THIRD])
     }
 }
 
@@ -100,6 +98,8 @@ operations! {
     send(sender: Sender) sender.send(T::new());
     try_send(sender: Sender) sender.try_send(T::new());
     send_in_time(sender: Sender) sender.send_timeout(T::new(), ms(60_000));
+    force_send(sender: Sender) sender.force_send(T::new());
+    send_reserved(sender: Sender) sender.reserve().unwrap().send(T::new());
     send_briefly(sender: Sender) sender.send_timeout(T::new(), ms(1));
     recv(receiver: Receiver) receiver.recv();
     try_recv(receiver: Receiver) receiver.try_recv();
@@ -107,8 +107,8 @@ operations! {
     recv_briefly(receiver: Receiver) receiver.recv_timeout(ms(1));
 }
 
-fn sends<T: Message>() -> [fn(&Sender<T>) -> bool; 3] {
-    [send, try_send, send_in_time]
+fn sends<T: Message>() -> [fn(&Sender<T>) -> bool; 4] {
+    [send, try_send, send_in_time, force_send]
 }
 
 fn receives<T: Message>() -> [fn(&Receiver<T>) -> bool; 3] {
@@ -117,9 +117,11 @@ fn receives<T: Message>() -> [fn(&Receiver<T>) -> bool; 3] {
 
 fn without_a_wait<T: Message>() {
     for kind in KEEPING {
-        for (send, recv) in sends::<T>().into_iter().zip(receives::<T>()) {
-            let (sender, receiver) = make(kind);
-            on_little_stack(|| send(&sender) && recv(&receiver));
+        for send in [send::<T>, try_send, send_in_time, force_send, send_reserved] {
+            for recv in receives::<T>() {
+                let (sender, receiver) = make(kind);
+                on_little_stack(|| send(&sender) && recv(&receiver));
+            }
         }
     }
 }

@@ -3,7 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod attributes;
 mod balance;
+mod readiness;
 mod std_paths;
 mod virtual_time;
 mod wakers;

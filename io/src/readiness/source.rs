@@ -238,7 +238,6 @@ impl<S: Deref<Target = Source>, N: Borrow<Link>> Waiter<S, N> {
 
     /// Sets what the next sleep relies on. An edge of any reactor wakes it, since a future may be
     /// polled on another worker.
-    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn rely_on(&self, set_id: SetId) {
         self.reliance.set(Reliance::all(set_id));
     }

@@ -6,6 +6,7 @@ pub(crate) mod attempt;
 pub(crate) mod cancel;
 pub(crate) mod convert;
 pub(crate) mod descriptor;
+pub(crate) mod edge_wait;
 pub(crate) mod helper;
 pub(crate) mod looks;
 pub(crate) mod manual;

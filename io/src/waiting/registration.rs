@@ -76,8 +76,15 @@ impl Registered {
         Ok(Reliance { set_id, woken_by: SetId::at(here.id()) })
     }
 
-    /// Registers for a caller without a reactor, with `other` if no live reactor knows `fd` yet.
-    #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+    /// Registers for a waker, with `other` if the caller has no reactor and no live one knows `fd` yet.
+    pub(crate) fn attach_anywhere(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
+        match self.attach_here(fd)? {
+            Some(reliance) => Ok(reliance),
+            None => self.attach_elsewhere(fd, other),
+        }
+    }
+
+    /// Registers for a caller without a reactor, with `other` if no live one knows `fd` yet.
     pub(crate) fn attach_elsewhere(&self, fd: RawFd, other: Option<&Arc<Handle>>) -> io::Result<Reliance> {
         let mut set = self.set();
         set.cancel_where(fd, Handle::is_closed);

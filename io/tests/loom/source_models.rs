@@ -176,7 +176,6 @@ fn of_two_reactors_each_wakes_its_own_readers() {
 }
 
 /// Finds: a reader that sleeps on since a worker takes its source out of an ending reactor before that has handed it out.
-#[cfg(feature = "futures-io")]
 #[test]
 fn leaving_a_closed_reactor_leaves_no_reader_asleep() {
     check_bounded(3, || {
@@ -199,7 +198,6 @@ fn leaving_a_closed_reactor_leaves_no_reader_asleep() {
 }
 
 /// Finds: a source that another worker registers as the reactor ends, and that takes itself for registered.
-#[cfg(feature = "futures-io")]
 #[test]
 fn a_registration_at_the_end_of_a_reactor_is_woken_or_sees_it() {
     check_bounded(3, || {

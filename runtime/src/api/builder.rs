@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::api::join_handle::JoinHandle;
 use crate::scheduler::current;
-use crate::scheduler::oracle::point;
 use crate::scheduler::shared::{self, Shared};
+use crate::scheduler::simulated::point;
 use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points::may_unwind;
@@ -572,7 +572,7 @@ impl fmt::Debug for Builder {
 /// Returns true if code that runs on this worker may have values that tasks inherit.
 #[inline]
 fn has_heirs(worker: &Worker) -> bool {
-    match worker.context().running() {
+    match worker.context().waiting_task() {
         Some(task) => task.header().present_locals().is_some_and(Locals::has_heirs),
         // A hook that runs beside the tasks.
         None => true,

@@ -16,7 +16,7 @@ use slab::Slab;
 use crate::api::sleep;
 use crate::base::primitive::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::scheduler::budget::charge;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::arm::{ArmRules, QueueArm};

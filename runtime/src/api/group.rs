@@ -19,7 +19,7 @@ use crate::api::builder::Builder;
 use crate::api::group_error::{GroupError, StillRunning};
 use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
@@ -114,8 +114,6 @@ impl<T> TaskHooks for Member<T> {
     const AWAITS: bool = true;
 
     fn made(&self, _task: TaskRef) {}
-
-    fn unclaimed(&self, _error: &JoinError) {}
 
     fn ended(&self) {
         self.shared.queue.with(|state, waiters| {

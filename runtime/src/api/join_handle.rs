@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::scheduler::budget;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::sleep::any::{Arm, Enlisted, Link};
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::base::clock;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;

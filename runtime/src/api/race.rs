@@ -10,7 +10,7 @@ use std::panic::{Location, resume_unwind};
 
 use crate::api::builder::Builder;
 use crate::api::scope::{Scope, ScopedJoinHandle, scope};
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};

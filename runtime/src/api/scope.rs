@@ -18,7 +18,7 @@ use crate::api::join_handle::JoinHandle;
 use crate::api::scope_children::{Children, Lost};
 use crate::base::abort::Bomb;
 use crate::scheduler::current;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::wait::{Outcome, Until};
@@ -252,7 +252,7 @@ impl TaskHooks for Child<'_> {
         }
     }
 
-    fn unclaimed(&self, error: &JoinError) {
+    fn unclaimed(&self, error: &mut JoinError) {
         if let Some(lost) = self.lost(error) {
             self.children.lose(lost);
         }

@@ -41,6 +41,7 @@ use crate::stack::stacks;
 use crate::stack::stacks::Stacks;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::overflow_report;
+use crate::tasks::panic_log::PanicLog;
 
 /// Environment variable that sets the number of workers where the program does not.
 const WORKERS_VARIABLE: &str = "FIBRA_WORKERS";
@@ -96,6 +97,7 @@ impl<R: From<Runtime>> Builder<R> {
                 pin: false,
                 processors: sys::Processors::of_caller(),
                 on_task_panic: None,
+                panic_log: None,
                 main_stack_size: MAIN_STACK_SIZE,
                 end_within: None,
                 watched: watchdog::Config::default().limit.is_some(),
@@ -349,6 +351,13 @@ impl<R: From<Runtime>> Builder<R> {
     /// ```
     pub fn on_task_panic(mut self, hook: impl Fn(&TaskPanic<'_>) + Send + Sync + 'static) -> Self {
         self.config.on_task_panic = Some(Arc::new(hook));
+        self
+    }
+
+    /// Collects the panics of tasks that no caller observes; for tests.
+    #[doc(hidden)]
+    pub fn panic_log(mut self, log: &PanicLog) -> Self {
+        self.config.panic_log = Some(log.clone());
         self
     }
 

@@ -4,6 +4,7 @@
 
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
+use crate::scheduler::waits::in_lines;
 use crate::tasks::task::Task;
 use crate::waiter::description::WaitsFor;
 
@@ -15,6 +16,18 @@ impl Handle {
     #[doc(hidden)]
     pub fn started_tasks(&self) -> Vec<Task> {
         report::tasks(self.shared())
+    }
+
+    /// Lists started tasks, each on a line with what it waits for. Each line follows a line break.
+    #[doc(hidden)]
+    pub fn describe_waits(&self, tasks: Vec<Task>) -> String {
+        in_lines(&self.shared().waits_of(tasks))
+    }
+
+    /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
+    #[doc(hidden)]
+    pub fn take_deadlock(&self) -> Option<String> {
+        self.shared().virtual_time.take_deadlock()
     }
 
     /// Counts the tasks and the closures for the pool that have not started.

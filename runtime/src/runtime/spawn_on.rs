@@ -28,6 +28,12 @@ impl Builder {
         self.spawn_on_runtime(handle.shared(), f)
     }
 
+    /// Describes a main task of the runtime of `handle`, which a deadlock in virtual time cancels.
+    #[doc(hidden)]
+    pub fn main_of(handle: &Handle) -> Self {
+        Builder::main(handle.shared().config.main_stack_size)
+    }
+
     /// Runs `f` on the blocking pool of the runtime of `handle`.
     #[track_caller]
     pub fn spawn_blocking_on<F, T>(mut self, handle: &Handle, f: F) -> JoinHandle<T>

@@ -4,7 +4,7 @@
 
 use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::tasks::context;
 
 /// Operations in one run of a task before it has to yield.

@@ -12,6 +12,8 @@ use crate::base::random;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::worker::Worker;
 use crate::tasks::context::{self, RunningTask};
+use crate::tasks::panic_log;
+use crate::tasks::panic_log::PanicLog;
 
 thread_local! {
     static WORKER: Cell<Option<NonNull<Worker>>> = const { Cell::new(None) };
@@ -84,20 +86,27 @@ fn is_in_pool_of(shared: &Arc<Shared>) -> bool {
 pub(crate) fn enter(worker: &Worker) -> Entered<'_> {
     WORKER.set(Some(NonNull::from(worker)));
     context::enter(worker.context());
-    Entered(worker)
+    Entered { _worker: worker, outer: panic_log::replace(worker.shared().config.panic_log.clone()) }
 }
 
 /// Makes this thread one of a blocking pool.
 pub(crate) fn enter_pool(shared: &Weak<Shared>) -> InPool<'_> {
     POOL.set(Some(NonNull::from(shared)));
+    panic_log::replace(shared.upgrade().and_then(|shared| shared.config.panic_log.clone()));
     InPool(shared)
 }
 
 /// Makes this thread a worker until dropped.
-pub(crate) struct Entered<'a>(#[expect(dead_code, reason = "keeps the worker borrowed")] &'a Worker);
+pub(crate) struct Entered<'a> {
+    /// Kept borrowed.
+    _worker: &'a Worker,
+    /// The log of the runtime that the thread belongs to besides, if it is one of a pool.
+    outer: Option<PanicLog>,
+}
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
+        panic_log::replace(self.outer.take());
         context::leave();
         WORKER.set(None);
     }

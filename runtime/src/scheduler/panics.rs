@@ -135,7 +135,7 @@ fn report(previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), info: &PanicHoo
             None => previous(info),
         };
     };
-    let _in_hook = context::enter_hook();
+    let _in_hook = context::enter_hook(task);
     let call = OnThisThread(|| report_of(Task::counted(*task), previous, info));
     // SAFETY: the hook runs in the task that panics, on its stack, and waits do not suspend in here.
     unsafe { task.header().on_worker_stack(move || call.call()) }
@@ -149,7 +149,7 @@ fn report_of(task: Task, previous: &(dyn Fn(&PanicHookInfo<'_>) + Send + Sync), 
         Some(hook) => {
             // A panic with a message is an abort here already, by std, which prints that message. One without goes on.
             let bomb = Bomb::of_user("the hook for panics of tasks has panicked");
-            hook(&TaskPanic { task, info });
+            hook(&TaskPanic { task, info, previous });
             bomb.defuse();
         }
         None => {

@@ -272,7 +272,7 @@ impl Worker {
             panics::put_back(header.take_owed());
         }
         header.set_home(self.block.as_home());
-        self.budget.set(OPERATIONS);
+        self.budget.set(OPERATIONS - 1);
         self.context().set_running(Some(task));
         if self.watched {
             cold_path();

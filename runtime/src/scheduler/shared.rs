@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,10 +20,12 @@ use crate::scheduler::oracle::Oracle;
 use crate::scheduler::queue;
 use crate::scheduler::task_counts::{Counts, alive};
 use crate::scheduler::task_panic::TaskPanicHook;
-use crate::scheduler::virtual_time::{VirtualTime, Waits};
+use crate::scheduler::virtual_time::VirtualTime;
+use crate::scheduler::waits::Waits;
 use crate::stack::stacks::Stacks;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
+use crate::tasks::panic_log::PanicLog;
 use crate::tasks::task::Task;
 use crate::waiter::description::{Owner, WaitsFor};
 
@@ -41,6 +44,8 @@ pub(crate) struct Config {
     /// its worker may be pinned.
     pub(crate) processors: Processors,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
+    /// Collects the panics that no caller observes, for tests.
+    pub(crate) panic_log: Option<PanicLog>,
     /// The stack of the main task of a `run`, in bytes.
     pub(crate) main_stack_size: usize,
     /// How long the end may take, if the program sets it.
@@ -77,10 +82,10 @@ pub(crate) struct Shared {
 }
 
 /// Reserves `count` task ids and returns the first.
-pub(crate) fn reserve_ids(count: u64) -> u64 {
+pub(crate) fn reserve_ids(count: u64) -> NonZeroU64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     // Relaxed: the numbers only have to differ.
-    NEXT.fetch_add(count, Ordering::Relaxed)
+    NonZeroU64::new(NEXT.fetch_add(count, Ordering::Relaxed)).expect("ids begin with 1")
 }
 
 impl Shared {
@@ -140,7 +145,12 @@ impl Shared {
 
     /// Returns all tasks that have started and not ended, with what they wait for.
     pub(crate) fn waits(&self) -> Waits {
-        self.tasks().into_iter().map(|task| (task.clone(), self.waits_for(&task))).collect()
+        self.waits_of(self.tasks())
+    }
+
+    /// Returns these tasks with what they wait for.
+    pub(crate) fn waits_of(&self, tasks: Vec<Task>) -> Waits {
+        tasks.into_iter().map(|task| (task.clone(), self.waits_for(&task))).collect()
     }
 
     /// Returns what a task waits for, or `None` if it is not asleep.

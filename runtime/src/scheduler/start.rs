@@ -131,13 +131,13 @@ impl Worker {
     /// Another task here that waits for a big stack asks again.
     pub(crate) fn stop_waiting_for_big_stack(&self) {
         if !self.is_starving() {
-            self.leave_line();
+            self.leave_stack_queue();
         }
     }
 
-    /// Leaves the line for stacks, and wakes the worker whose turn it is then.
-    fn leave_line(&self) {
-        if self.stacks.borrow().leave_line() {
+    /// Leaves the queue for stacks, and wakes the worker whose turn it is then.
+    fn leave_stack_queue(&self) {
+        if self.stacks.borrow().leave_queue() {
             self.unpark_others();
         }
     }
@@ -336,7 +336,7 @@ impl Worker {
         let mut starved = self.starved.borrow_mut();
         starved.pop_front();
         self.starving.set(!starved.is_empty());
-        self.leave_line();
+        self.leave_stack_queue();
     }
 
     /// Returns true if no stack came free for too long.

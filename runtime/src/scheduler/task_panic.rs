@@ -14,6 +14,7 @@ use crate::tasks::task::Task;
 pub struct TaskPanic<'a> {
     pub(super) task: Task,
     pub(super) info: &'a PanicHookInfo<'a>,
+    pub(super) previous: &'a (dyn Fn(&PanicHookInfo<'_>) + Send + Sync),
 }
 
 impl<'a> TaskPanic<'a> {
@@ -35,6 +36,12 @@ impl<'a> TaskPanic<'a> {
     /// Returns the place in the source where the panic was raised.
     pub fn location(&self) -> Option<&'a Location<'a>> {
         self.info.location()
+    }
+
+    /// Calls the hook that the process had before its first runtime, which prints the message.
+    #[doc(hidden)]
+    pub fn call_previous_hook(&self) {
+        (self.previous)(self.info);
     }
 }
 

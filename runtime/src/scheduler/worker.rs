@@ -16,7 +16,7 @@
 //! | `task_table.rs` | its table, which a debugger can walk as well |
 //! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
-//! | `oracle.rs` | which task runs next in a simulation |
+//! | `simulated.rs` | which task runs next in a simulation |
 //! | `jumps.rs` | when a paused clock moves |
 //! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |
 
@@ -25,7 +25,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::hint::cold_path;
 use std::io;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::time::Instant;
@@ -112,7 +112,7 @@ pub(crate) struct Worker {
     pub(super) has_peers: bool,
     /// A thread watches how long tasks run.
     pub(super) watched: bool,
-    /// The operations left to the running task. Falls below zero where the budget is not enforced.
+    /// How many operations the running task has before the one at which it yields. Negative from that one on.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
     /// The pick at which the next tick is due.
@@ -120,7 +120,7 @@ pub(crate) struct Worker {
     /// Forked tasks that were taken back since the stealable queue was last searched for them.
     pub(super) taken_back: Cell<usize>,
     pub(super) round: Cell<Round>,
-    pub(super) ids: Cell<(u64, u64)>,
+    pub(super) ids: Cell<(NonZeroU64, NonZeroU64)>,
     /// How many tasks were given to workers at rest in the present span of time, and its begin.
     pub(super) gifts: Cell<(u32, Instant)>,
     /// Tasks whose first run found no stack.
@@ -178,7 +178,7 @@ impl Worker {
             next_tick: Cell::new(tuning::TICK_PICKS),
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
-            ids: Cell::new((0, 0)),
+            ids: Cell::new((NonZeroU64::MIN, NonZeroU64::MIN)),
             gifts: Cell::new((0, clock::machine())),
             starved: RefCell::new(VecDeque::new()),
             starving: Cell::new(false),
@@ -230,7 +230,7 @@ impl Worker {
     /// Returns true when the running task's budget is used up.
     #[inline]
     pub(crate) fn is_overdrawn(&self) -> bool {
-        self.budget.get() <= 0
+        self.budget.get() < 0
     }
 
     /// Makes the next pick run the tick: the running task has held the worker for long.
@@ -267,14 +267,14 @@ impl Worker {
 
     /// Returns the id of the next task spawned here.
     #[inline]
-    pub(crate) fn next_id(&self) -> u64 {
+    pub(crate) fn next_id(&self) -> NonZeroU64 {
         let (next, end) = self.ids.get();
         if next == end {
             let first = shared::reserve_ids(IDS);
-            self.ids.set((first + 1, first + IDS));
+            self.ids.set((first.saturating_add(1), first.saturating_add(IDS)));
             return first;
         }
-        self.ids.set((next + 1, end));
+        self.ids.set((next.saturating_add(1), end));
         next
     }
 

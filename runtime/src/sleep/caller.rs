@@ -12,8 +12,8 @@ use std::time::Instant;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
-use crate::scheduler::oracle::point;
 use crate::scheduler::shared;
+use crate::scheduler::simulated::point;
 use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
@@ -31,7 +31,7 @@ thread_local! {
 #[inline(never)]
 pub fn owner() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.context().waiting_task()) {
-        Some(Some(task)) => numbered(task.header().id),
+        Some(Some(task)) => task.header().id,
         _ => thread_number(),
     }
 }
@@ -42,13 +42,9 @@ pub fn owner() -> NonZeroU64 {
 /// same.
 pub fn owner_in_hook() -> NonZeroU64 {
     match current::with_worker_in_place(|worker| worker.context().running()) {
-        Some(Some(task)) => numbered(task.header().id),
+        Some(Some(task)) => task.header().id,
         _ => thread_number(),
     }
-}
-
-fn numbered(id: u64) -> NonZeroU64 {
-    NonZeroU64::new(id).expect("numbers begin with 1")
 }
 
 /// Returns an address, a multiple of 8, that tells the caller from all other tasks and threads.
@@ -70,12 +66,13 @@ pub fn waiter_address() -> NonNull<()> {
 #[inline(never)]
 pub fn charged_waiter_address() -> NonNull<()> {
     point();
-    let address = current::with_worker_in_place(|worker| match worker.charge() {
+    let task = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
-        false => Some(worker.context().waiting_task().map_or_else(thread_address, address_of)),
+        false => worker.context().waiting_task(),
     });
-    match address {
-        Some(address) => address.unwrap_or_else(charged_waiter_address_slow),
+    match task {
+        Some(Some(task)) => address_of(task),
+        Some(None) => charged_waiter_address_slow(),
         None => thread_address(),
     }
 }
@@ -103,7 +100,7 @@ fn thread_number() -> NonZeroU64 {
     if let Some(number) = NUMBER.get() {
         return number;
     }
-    let number = numbered(shared::reserve_ids(1));
+    let number = shared::reserve_ids(1);
     NUMBER.set(Some(number));
     number
 }
@@ -146,6 +143,13 @@ pub fn others_are_asleep() -> bool {
 /// Identifies a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WorkerId(NonZeroUsize);
+
+impl WorkerId {
+    /// Returns true if the caller runs on this worker.
+    pub fn is_current(self) -> bool {
+        current_worker() == Some(self)
+    }
+}
 
 /// Returns the worker of the calling task, or `None` off a worker.
 pub fn current_worker() -> Option<WorkerId> {

@@ -8,7 +8,7 @@ use crate::base::abort::say;
 use crate::coroutine::stop::Stop;
 use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
-use crate::scheduler::oracle::point;
+use crate::scheduler::simulated::point;
 use crate::sleep::caller;
 use crate::tasks::bounds::{Look, Target};
 use crate::tasks::cancel::{CAN_UNWIND, Cancelled, may_end, may_unwind_in};
@@ -98,7 +98,7 @@ fn note_cancelled(task: RunningTask) -> Cancelled {
     if times > 1 {
         swallowed(task, times);
     }
-    Cancelled { task: header.id, bound }
+    Cancelled { task: header.id.get(), bound }
 }
 
 /// Slows down a task that swallows its cancellation, and names it on standard error once.
@@ -236,7 +236,7 @@ pub fn checkpoint_before_spin() -> bool {
     point();
     let found = current::with_worker(|worker| {
         let is_overdrawn = worker.charge();
-        let may_end = worker.context().running().is_some_and(|task| may_end(task.header()));
+        let may_end = worker.context().waiting_task().is_some_and(|task| may_end(task.header()));
         (is_overdrawn | may_end, worker.has_peers())
     });
     let (is_due, has_peers) = found.unwrap_or_else(|| (thread_deadlines::is_any(), true));

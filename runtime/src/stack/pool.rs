@@ -63,7 +63,7 @@ impl Pool {
     ///
     /// As for [`take_sized`](Self::take_sized).
     pub(crate) fn take_before_others(&mut self, bytes: usize) -> io::Result<Stack> {
-        self.take_warm_or(bytes, |pool, size| pool.take_elsewhere(size).inspect_err(|_| pool.enter_line()))
+        self.take_warm_or(bytes, |pool, size| pool.take_elsewhere(size).inspect_err(|_| pool.enter_queue()))
     }
 
     /// Takes a stack of at least `bytes` that is warm here, or has `otherwise` take one of that class.
@@ -88,23 +88,23 @@ impl Pool {
             true => self.take_elsewhere(size),
             false => Err(self.stacks.limit_reached()),
         };
-        taken.inspect_err(|_| self.enter_line())
+        taken.inspect_err(|_| self.enter_queue())
     }
 
-    fn enter_line(&self) {
-        self.stacks.line().enter(self.number, self.stacks.has_free());
+    fn enter_queue(&self) {
+        self.stacks.queue().enter(self.number, self.stacks.has_free());
     }
 
     /// Stops to wait for a stack, or waits for the next one behind the others.
     ///
     /// Returns true if another pool, whose worker is to be woken, may take a stack now.
-    pub(crate) fn leave_line(&self) -> bool {
-        self.stacks.line().leave(self.number, self.stacks.has_free())
+    pub(crate) fn leave_queue(&self) -> bool {
+        self.stacks.queue().leave(self.number, self.stacks.has_free())
     }
 
     /// Returns true if this pool's take has failed, and since then stacks are free for it.
     pub(crate) fn has_turn(&self) -> bool {
-        self.stacks.line().has_turn(self.number)
+        self.stacks.queue().has_turn(self.number)
     }
 
     fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
@@ -152,7 +152,7 @@ impl Pool {
     /// Called after each [`give`](Self::give), and now and then.
     #[inline]
     pub(crate) fn answer(&mut self) -> bool {
-        self.stacks.line().is_led_by_another(self.number) && self.answer_slow()
+        self.stacks.queue().is_led_by_another(self.number) && self.answer_slow()
     }
 
     #[cold]
@@ -161,7 +161,7 @@ impl Pool {
         let gives = self.has_any();
         if gives {
             self.empty();
-            self.stacks.line().offer(self.stacks.has_free());
+            self.stacks.queue().offer(self.stacks.has_free());
         }
         gives
     }
@@ -188,7 +188,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.leave_line();
+        self.leave_queue();
         self.empty();
     }
 }

@@ -7,7 +7,7 @@
 //!           limit allows                         release: outside := outside - n
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
-//!  nothing left: enters the line of    ────────▶ at its next give, tick or rest, if its pool has any: empties the
+//!  nothing left: enters the queue of   ────────▶ at its next give, tick or rest, if its pool has any: empties the
 //!  the pools that wait                            pool, and wakes the worker whose turn it is
 //! ```
 //!
@@ -23,7 +23,7 @@ use std::time::Duration;
 use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::stack::exchange::Class;
 use crate::stack::guard::StackGuards;
-use crate::stack::line::Line;
+use crate::stack::pool_queue::PoolQueue;
 use crate::stack::size;
 use crate::stack::sys;
 
@@ -72,7 +72,7 @@ pub(crate) struct Stacks {
     classes: Mutex<Vec<Arc<Class>>>,
     /// Stacks outside the exchanges, including those that a pool may still cut.
     outside: AtomicUsize,
-    line: Line,
+    queue: PoolQueue,
     /// The number of the last pool, from 1 on.
     pools: AtomicUsize,
 }
@@ -86,7 +86,8 @@ impl Stacks {
     pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
         config.size = size::class_of(config.size, sys::page_size())?;
         let [outside, pools] = [0; 2].map(AtomicUsize::new);
-        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside, line: Line::default(), pools }))
+        let (classes, queue) = (Mutex::new(Vec::new()), PoolQueue::default());
+        Ok(Arc::new(Self { config, classes, outside, queue, pools }))
     }
 
     #[cfg(test)]
@@ -148,16 +149,16 @@ impl Stacks {
         self.pools.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Returns the line of pools that wait.
+    /// Returns the queue of pools that wait.
     #[inline]
-    pub(super) fn line(&self) -> &Line {
-        &self.line
+    pub(super) fn queue(&self) -> &PoolQueue {
+        &self.queue
     }
 
     /// Returns true if it is not another pool's turn to take a stack.
     pub(super) fn admits(&self, pool: usize) -> bool {
         // Where nothing but the system limits stacks, each pool asks the system, whose error tells why it has none.
-        self.config.max_stacks.is_none() || self.line.admits(pool, self.has_free())
+        self.config.max_stacks.is_none() || self.queue.admits(pool, self.has_free())
     }
 
     /// Returns true if the limit allows one more stack outside.

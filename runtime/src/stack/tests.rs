@@ -294,7 +294,7 @@ fn a_hungry_worker_is_fed_from_the_pool_of_another() {
     full.give(last);
     assert!(full.answer());
     let held = take_many(&mut hungry, 10);
-    assert!(!hungry.leave_line(), "nobody else waits");
+    assert!(!hungry.leave_queue(), "nobody else waits");
     // Also where nothing is given, but the other worker is idle; and for another size.
     give_all(&mut hungry, held);
     assert!(full.take_sized(2 * SIZE).is_err());
@@ -359,7 +359,7 @@ fn a_pool_that_does_not_come_for_its_stack_loses_its_turn() {
         }
     };
     assert!(begin.elapsed() >= Duration::from_millis(3));
-    assert!(!giver.leave_line());
+    assert!(!giver.leave_queue());
     giver.give(stack);
     for _ in 0..10 {
         let stack = giver.take().unwrap();
@@ -383,13 +383,13 @@ fn pools_that_wait_take_stacks_in_the_order_in_which_they_came() {
             assert!(!pools[other].has_turn() && pools[other].take().is_err(), "{other} in round {round}");
         }
         stack = pools[next].take().unwrap();
-        assert!(!pools[next].leave_line(), "no stack is left for another");
+        assert!(!pools[next].leave_queue(), "no stack is left for another");
     }
     pools[0].give(stack);
 }
 
 #[test]
-fn a_pool_that_took_a_stack_before_others_and_left_the_line_gives_it_to_the_next() {
+fn a_pool_that_took_a_stack_before_others_and_left_the_queue_gives_it_to_the_next() {
     let all = stacks(Config { max_stacks: Some(1), ..config() });
     let (mut holder, mut big, mut waiting) = (all.pool(), all.pool(), all.pool());
     let stack = holder.take().unwrap();
@@ -397,7 +397,7 @@ fn a_pool_that_took_a_stack_before_others_and_left_the_line_gives_it_to_the_next
     holder.give(stack);
     assert!(holder.answer());
     let stack = big.take_before_others(SIZE).unwrap();
-    assert!(!big.leave_line(), "no stack is free");
+    assert!(!big.leave_queue(), "no stack is free");
     big.give(stack);
     assert!(big.answer() && waiting.has_turn());
     let stack = waiting.take().unwrap();

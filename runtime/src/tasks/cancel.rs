@@ -37,7 +37,7 @@ impl Cancelled {
     /// itself.
     pub(crate) fn ends(payload: &(dyn Any + Send), header: &Header, bound: Option<&Bound>) -> bool {
         let ends = |cancelled: &Cancelled| {
-            cancelled.task == header.id && cancelled.bound == bound.map(Bound::number)
+            cancelled.task == header.id.get() && cancelled.bound == bound.map(Bound::number)
         };
         payload.downcast_ref().is_some_and(ends)
     }

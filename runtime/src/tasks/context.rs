@@ -21,9 +21,10 @@ use crate::tasks::slab_cache::SlabCache;
 
 /// Holds the part of a worker that modules below the scheduler see.
 pub(crate) struct Context {
-    running: Cell<Option<TaskRef>>,
-    /// A panic hook runs: waits block the thread.
-    in_hook: Cell<bool>,
+    /// The task that the worker runs, except inside a panic hook.
+    waiting: Cell<Option<TaskRef>>,
+    /// The task that the worker runs, inside a panic hook: waits block the thread.
+    in_hook: Cell<Option<TaskRef>>,
     /// The memory for tasks.
     pub(crate) slabs: RefCell<SlabCache>,
     /// The count of live tasks of the worker's runtime.
@@ -47,8 +48,8 @@ thread_local! {
 impl Context {
     pub(crate) fn new(live: Arc<LiveTasks>) -> Self {
         Context {
-            running: Cell::new(None),
-            in_hook: Cell::new(false),
+            waiting: Cell::new(None),
+            in_hook: Cell::new(None),
             slabs: RefCell::new(SlabCache::new()),
             live,
         }
@@ -57,11 +58,11 @@ impl Context {
     /// Returns the task that the worker runs.
     #[inline]
     pub(crate) fn running(&self) -> Option<TaskRef> {
-        self.running.get()
+        self.waiting.get().or_else(|| self.in_hook.get())
     }
 
     pub(crate) fn set_running(&self, task: Option<TaskRef>) {
-        self.running.set(task);
+        self.waiting.set(task);
     }
 
     /// Returns the task that sleeps when the running code waits.
@@ -69,10 +70,7 @@ impl Context {
     /// Inside a panic hook the thread waits, so there is none.
     #[inline]
     pub(crate) fn waiting_task(&self) -> Option<TaskRef> {
-        match self.in_hook.get() {
-            true => None,
-            false => self.running(),
-        }
+        self.waiting.get()
     }
 
     /// Returns the task that the caller runs in, as [`task`] does. Not for the worker itself.
@@ -229,15 +227,22 @@ pub(crate) fn set_sleeper(task: Option<TaskRef>) {
 }
 
 /// Makes waits block this thread until dropped.
-pub(crate) struct HookGuard(bool);
+pub(crate) struct HookGuard(RunningTask);
 
-/// Enters a panic hook: what it calls may wait, and must not switch stacks under the panic machinery.
-pub(crate) fn enter_hook() -> HookGuard {
-    HookGuard(with(|context| context.in_hook.replace(true)).unwrap_or(false))
+/// Enters a panic hook of `task`: what it calls may wait, and must not switch stacks under the panic machinery.
+pub(crate) fn enter_hook(task: RunningTask) -> HookGuard {
+    with(|context| {
+        context.in_hook.set(Some(*task));
+        context.waiting.set(None);
+    });
+    HookGuard(task)
 }
 
 impl Drop for HookGuard {
     fn drop(&mut self) {
-        with(|context| context.in_hook.set(self.0));
+        with(|context| {
+            context.waiting.set(Some(*self.0));
+            context.in_hook.set(None);
+        });
     }
 }

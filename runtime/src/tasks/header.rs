@@ -12,6 +12,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::mem::offset_of;
+use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -39,7 +40,7 @@ use crate::waiter::kind::{Kind, Waiter};
 pub(crate) struct Origin {
     /// The kind of waiter that every task is.
     pub(crate) kind: &'static Kind,
-    pub(crate) id: u64,
+    pub(crate) id: NonZeroU64,
     pub(crate) nature: Nature,
     /// The call that spawned it, if that is one of the user's.
     pub(crate) spawned_at: Option<&'static Location<'static>>,
@@ -152,7 +153,7 @@ pub(crate) struct Header {
     forbidden: Cell<u16>,
     pub(crate) join: Join,
     pub(crate) vtable: &'static VTable,
-    pub(crate) id: u64,
+    pub(crate) id: NonZeroU64,
     /// Where it was spawned; `None` for a part of an operation of this library.
     spawned_at: Option<&'static Location<'static>>,
     pub(super) traits: Option<Box<Traits>>,

@@ -10,6 +10,7 @@ use std::panic::Location;
 use std::sync::Mutex;
 
 use crate::base::payload::drop_payload;
+use crate::tasks::panic_log::Entry;
 
 /// Tells why a task has no result.
 ///
@@ -76,21 +77,25 @@ enum Cause {
 
 /// The payload of a panic. Behind a mutex only so that the error is `Sync`, as `Box<dyn Error +
 /// Send + Sync>` wants it.
-struct Payload(Mutex<Option<Box<dyn Any + Send>>>);
+struct Payload {
+    value: Mutex<Option<Box<dyn Any + Send>>>,
+    /// Says that no caller has observed the panic, where the runtime keeps a log.
+    entry: Option<Entry>,
+}
 
 impl Payload {
     fn take(&mut self) -> Option<Box<dyn Any + Send>> {
-        self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
+        self.value.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
     }
 
     fn get(&mut self) -> &(dyn Any + Send) {
-        let payload = self.0.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let payload = self.value.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner());
         payload.as_deref().expect("only taken with the error itself")
     }
 
     /// Returns the message of a panic that has one.
     fn message(&self) -> Option<String> {
-        let payload = self.0.lock().ok()?;
+        let payload = self.value.lock().ok()?;
         let text = payload.as_ref()?.downcast_ref::<&'static str>().map(|text| (*text).to_owned());
         text.or_else(|| payload.as_ref()?.downcast_ref::<String>().cloned())
     }
@@ -111,7 +116,27 @@ impl JoinError {
     }
 
     pub(crate) fn panicked(task: &dyn Describe, payload: Box<dyn Any + Send>) -> Self {
-        Self::of(Cause::Panicked(Payload(Mutex::new(Some(payload)))), task)
+        let payload = Payload { value: Mutex::new(Some(payload)), entry: None };
+        let mut error = Self::of(Cause::Panicked(payload), task);
+        let entry = Entry::new(error.task_id(), || error.to_string());
+        if let Some(payload) = error.payload() {
+            payload.entry = entry;
+        }
+        error
+    }
+
+    /// Says that no caller gets this error.
+    pub(crate) fn unobserved(&mut self) {
+        if let Some(entry) = self.payload().and_then(|payload| payload.entry.as_mut()) {
+            entry.stay();
+        }
+    }
+
+    fn payload(&mut self) -> Option<&mut Payload> {
+        match &mut self.0.as_mut()?.cause {
+            Cause::Panicked(payload) => Some(payload),
+            Cause::Cancelled | Cause::NotStarted(_) => None,
+        }
     }
 
     pub(crate) fn cancelled(task: &dyn Describe) -> Self {
@@ -172,10 +197,7 @@ impl JoinError {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn downcast_ref<T: Any>(&mut self) -> Option<&T> {
-        match &mut self.0.as_mut()?.cause {
-            Cause::Panicked(payload) => payload.get().downcast_ref(),
-            Cause::Cancelled | Cause::NotStarted(_) => None,
-        }
+        self.payload()?.get().downcast_ref()
     }
 
     /// Returns the [`id`](crate::Task::id) of the task, and 0 for none of the caller's.

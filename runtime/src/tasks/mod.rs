@@ -12,6 +12,7 @@ pub(crate) mod join_state;
 pub(crate) mod live_tasks;
 pub(crate) mod locals;
 pub(crate) mod overflow_report;
+pub(crate) mod panic_log;
 pub(crate) mod parking;
 pub(crate) mod raw;
 pub(crate) mod refs;

@@ -18,7 +18,7 @@ fn running_task(fault: usize, report: fn(&Overflow<'_>)) {
     // SAFETY: the task that runs on this thread is interrupted here.
     if let Some(stack) = unsafe { header.stack() }.filter(|stack| stack.is_overflow(fault)) {
         report(&Overflow {
-            id: header.id,
+            id: header.id.get(),
             name: header.name(),
             place: header.spawned_at().map(|place| (place.file(), place.line())),
             stack_size: stack.size(),

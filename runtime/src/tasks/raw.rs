@@ -53,7 +53,9 @@ pub(crate) trait TaskHooks {
     /// Runs when the task ended with an error that no caller asks for.
     ///
     /// Comes before `ended`, or from the handle that is dropped.
-    fn unclaimed(&self, error: &JoinError);
+    fn unclaimed(&self, error: &mut JoinError) {
+        error.unobserved();
+    }
 
     /// Runs when the task has ended, and its closure and any unclaimed result are dropped.
     ///
@@ -66,8 +68,6 @@ impl TaskHooks for () {
 
     #[inline(always)]
     fn made(&self, _task: TaskRef) {}
-
-    fn unclaimed(&self, _error: &JoinError) {}
 
     #[inline(always)]
     fn ended(&self) {}
@@ -269,8 +269,8 @@ unsafe fn drop_output<F, T, K: TaskHooks>(task: TaskRef) {
 }
 
 /// Drops an unclaimed result.
-fn drop_unclaimed<T>(hooks: &impl TaskHooks, output: Result<T, JoinError>) {
-    if let Err(error) = &output {
+fn drop_unclaimed<T>(hooks: &impl TaskHooks, mut output: Result<T, JoinError>) {
+    if let Err(error) = &mut output {
         hooks.unclaimed(error);
     }
     drop_quietly(output);

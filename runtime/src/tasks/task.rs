@@ -47,7 +47,7 @@ impl Task {
 
     /// Returns the number of the task, which no other task of this process has.
     pub fn id(&self) -> u64 {
-        self.header().id
+        self.header().id.get()
     }
 
     /// Returns the name that the task was built with.

@@ -381,6 +381,11 @@ impl<T> UnsafeCell<T> {
         self.witness.write();
         self.value.get()
     }
+
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.witness.write();
+        self.value.get_mut()
+    }
 }
 
 /// As std's, but loom is told of every access, and of the end.

@@ -29,7 +29,7 @@ fn use_stack(stack: &Stack) {
 /// Takes a stack, uses it and gives it back. True if there was one.
 fn works(pool: &mut Pool) -> bool {
     let Ok(stack) = pool.take() else { return false };
-    pool.leave_line();
+    pool.leave_queue();
     use_stack(&stack);
     pool.give(stack);
     pool.answer();

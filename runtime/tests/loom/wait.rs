@@ -369,6 +369,12 @@ impl Wake for Tickets {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct WorkerId(usize);
 
+impl WorkerId {
+    pub(crate) fn is_current(self) -> bool {
+        current_worker() == Some(self)
+    }
+}
+
 /// Returns `None`: the waiters are threads.
 pub(crate) fn current_worker() -> Option<WorkerId> {
     None

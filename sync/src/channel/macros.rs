@@ -40,9 +40,10 @@
 /// What was offered to an unchosen case goes to the next waiter: nothing is lost. The send case of
 /// a select never meets a receive case of that select.
 ///
-/// A socket has no case. To wait for one, [`race`](fn@fibra_runtime::race) its receive against a
-/// select, and store what was received in a variable of the caller: it stays there even when the
-/// select wins.
+/// A socket, a listener or a pipe is waited for by the events of a `fibra::Readiness`:
+/// `wait(ready.readable()?) => body`, whose body reads. For anything else,
+/// [`race`](fn@fibra_runtime::race) it against a select, and store what was received in a variable
+/// of the caller: it stays there even when the select wins.
 ///
 /// # Deadlines
 /// A `recv` case that the send case of another select has chosen waits for its message, also past a

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::mem;
+
 use crate::wait::{Lent, Waiters};
 
 /// Receivers that block, and receive arms of selects. A sender gives them its message.
@@ -56,9 +58,8 @@ impl<T> Place<T> {
     /// Puts a message into the place of a receiver, which has none.
     #[inline(always)]
     pub(crate) fn give(&mut self, message: T) {
-        if let Place::Message(place) = self {
-            *place = Some(message);
-        }
+        // An assignment would drop what was there, and keep the message elsewhere meanwhile.
+        mem::forget(mem::replace(self, Place::of(message)));
     }
 
     /// Takes the message, if there is one.
@@ -71,7 +72,7 @@ impl<T> Place<T> {
     }
 
     /// Returns the message, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn message(self) -> Option<T> {
         match self {
             Place::Message(message) => message,

@@ -83,6 +83,16 @@ impl<T> Slot<'_, T> {
         queue.tail_index += 1;
         queue.len += 1;
     }
+
+    /// Appends the message in `place`, if there is one.
+    ///
+    /// On its own, so that the compiler knows that nothing changes the place meanwhile, and moves the message once.
+    #[inline(never)]
+    pub(crate) fn fill_from(self, place: &mut Option<T>) {
+        if let Some(message) = place.take() {
+            self.fill(message);
+        }
+    }
 }
 
 // SAFETY: the queue owns its slots and the messages in them, and hands out nothing that points into it.

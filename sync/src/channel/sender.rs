@@ -101,7 +101,6 @@ impl<T> Sender<T> {
     /// assert!(receiver.try_iter().eq([2, 3]));
     /// ```
     pub fn force_send(&self, message: T) -> Result<Option<T>, TrySendError<T>> {
-        wait::charge();
         self.channel().force_send(message)
     }
 
@@ -121,6 +120,7 @@ impl<T> Sender<T> {
     /// assert_eq!(sender.send_timeout(1, Duration::from_millis(1)), Err(SendTimeoutError::Timeout(1)));
     /// assert_eq!(sender.send_deadline(1, Instant::now()), Err(SendTimeoutError::Timeout(1)));
     /// ```
+    #[inline]
     pub fn send_timeout(&self, message: T, timeout: Duration) -> Result<(), SendTimeoutError<T>> {
         self.send_to(message, || time::deadline(timeout))
     }
@@ -143,10 +143,12 @@ impl<T> Sender<T> {
     /// assert_eq!(refused, Err(SendTimeoutError::Timeout(2)));
     /// assert_eq!(receiver.recv_deadline(Instant::now() + Duration::from_secs(60)), Ok(1));
     /// ```
+    #[inline]
     pub fn send_deadline(&self, message: T, deadline: Instant) -> Result<(), SendTimeoutError<T>> {
         self.send_to(message, || Some(deadline))
     }
 
+    #[inline(always)]
     fn send_to(
         &self,
         message: T,

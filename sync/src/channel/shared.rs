@@ -150,29 +150,38 @@ impl<T> Shared<T> {
             self.note_message();
             return Ok(());
         }
-        self.put::<false, E>(queue, message, State::take_slot_and_tell, full, disconnected)
+        self.put::<false, _>(
+            queue,
+            message,
+            State::take_slot_and_tell,
+            || Ok(()),
+            full,
+            |message| Err(disconnected(message)),
+        )
     }
 
-    /// Hands a message to the first waiting receiver, or puts it into the slot that `take_slot` takes.
+    /// Hands a message to the first waiting receiver, or puts it into the slot that `take_slot` takes. Then returns what `sent`
+    /// makes, or else `full` or `disconnected` of the message.
     ///
     /// If the slot is `RESERVED`, it comes open first.
     #[inline(never)]
-    fn put<const RESERVED: bool, E>(
+    fn put<const RESERVED: bool, R>(
         &self,
         mut queue: LockedChannel<'_, T>,
         message: T,
         take_slot: impl for<'a> FnOnce(&'a mut State<T>, &mut Waiting<'_, T>) -> Result<Slot<'a, T>, Refused>,
-        full: impl FnOnce(T) -> Result<(), E>,
-        disconnected: impl FnOnce(T) -> E,
-    ) -> Result<(), E> {
+        sent: impl FnOnce() -> R,
+        full: impl FnOnce(T) -> R,
+        disconnected: impl FnOnce(T) -> R,
+    ) -> R {
         if RESERVED {
             queue.state().open_reserved();
         }
         let mut queue = match queue.state().is_over() {
-            true => return self.put_into_slot(queue, message, take_slot, full, disconnected),
+            true => return self.put_into_slot(queue, message, take_slot, sent, full, disconnected),
             false => match queue.serve_front(RECEIVERS) {
                 Ok(queue) => queue,
-                Err(queue) => return self.put_into_slot(queue, message, take_slot, full, disconnected),
+                Err(queue) => return self.put_into_slot(queue, message, take_slot, sent, full, disconnected),
             },
         };
         if let Some(place) = queue.first_served() {
@@ -183,19 +192,20 @@ impl<T> Shared<T> {
             let (state, mut waiting) = queue.parts();
             state.pass_room_on(&mut waiting);
         }
-        Ok(())
+        sent()
     }
 
     /// Puts a message into the slot that `take_slot` takes.
     #[inline(never)]
-    fn put_into_slot<E>(
+    fn put_into_slot<R>(
         &self,
         queue: LockedChannel<'_, T>,
         message: T,
         take_slot: impl for<'a> FnOnce(&'a mut State<T>, &mut Waiting<'_, T>) -> Result<Slot<'a, T>, Refused>,
-        full: impl FnOnce(T) -> Result<(), E>,
-        disconnected: impl FnOnce(T) -> E,
-    ) -> Result<(), E> {
+        sent: impl FnOnce() -> R,
+        full: impl FnOnce(T) -> R,
+        disconnected: impl FnOnce(T) -> R,
+    ) -> R {
         let mut queue = queue.serving();
         let (state, mut waiting) = queue.parts();
         let refused = match take_slot(state, &mut waiting) {
@@ -203,17 +213,24 @@ impl<T> Shared<T> {
                 slot.fill(message);
                 drop(queue);
                 self.note_message();
-                return Ok(());
+                return sent();
             }
             Err(refused) => refused,
         };
         drop(queue);
         match refused {
             Refused::Full => full(message),
-            Refused::Disconnected => Err(disconnected(message)),
+            Refused::Disconnected => disconnected(message),
             Refused::Cramped => {
                 self.enlarge();
-                self.put::<false, E>(self.enter(), message, State::take_slot_and_tell, full, disconnected)
+                self.put::<false, _>(
+                    self.enter(),
+                    message,
+                    State::take_slot_and_tell,
+                    sent,
+                    full,
+                    disconnected,
+                )
             }
         }
     }
@@ -227,15 +244,16 @@ impl<T> Shared<T> {
 
     /// Sends without waiting, in place of the oldest message if there is no room. Returns that message.
     pub(super) fn force_send(&self, message: T) -> Result<Option<T>, TrySendError<T>> {
-        let mut replaced = None;
-        self.put::<false, _>(
-            self.enter(),
-            message,
-            |state, waiting| state.force_slot(waiting, &mut replaced),
-            |message| Err(TrySendError::Full(message)),
-            TrySendError::Disconnected,
-        )?;
-        Ok(replaced)
+        wait::charge();
+        let mut queue = self.enter();
+        let mut replaced = queue.state().make_room();
+        let take_slot = match replaced {
+            Some(_) => State::take_reserved_and_tell,
+            None => State::take_slot_and_tell,
+        };
+        let full = |message| Err(TrySendError::Full(message));
+        let disconnected = |message| Err(TrySendError::Disconnected(message));
+        self.put::<false, _>(queue, message, take_slot, || Ok(replaced.take()), full, disconnected)
     }
 
     #[cold]
@@ -267,7 +285,7 @@ impl<T> Shared<T> {
             },
             || self.tell_watchers_if(&watched),
             |_, _, _, _| (),
-            |outcome, place| match place.message() {
+            |outcome, place| match place.take() {
                 Some(message) if outcome == Outcome::TimedOut => Err(late(message)),
                 // A sender that is served and keeps its message was told of the end.
                 Some(message) => Err(disconnected(message)),
@@ -448,7 +466,7 @@ impl<T> Shared<T> {
             },
             || self.tell_watchers_if(&watched),
             |_, _, _, _| (),
-            |outcome, place| match place.message() {
+            |outcome, place| match place.take() {
                 Some(message) => Ok(message),
                 None => in_vain(outcome),
             },
@@ -530,7 +548,7 @@ impl<T> Shared<T> {
             // A select belongs to a task or a thread: its wake runs no waker.
             || drop(self.queue.with(State::pair)),
             |_, _, _, _| (),
-            |_, place| match place.message() {
+            |_, place| match place.take() {
                 Some(message) => Ok(message),
                 None => miss(),
             },
@@ -621,8 +639,8 @@ impl<T> Shared<T> {
 
     /// Sends into a slot that was reserved.
     pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
-        let take_slot = State::take_reserved_and_tell;
-        self.put::<true, _>(self.enter(), message, take_slot, |message| Err(SendError(message)), SendError)
+        let refused = |message| Err(SendError(message));
+        self.put::<true, _>(self.enter(), message, State::take_reserved_and_tell, || Ok(()), refused, refused)
     }
 
     /// Gives up a slot that was reserved.

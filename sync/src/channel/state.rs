@@ -120,22 +120,14 @@ impl<T> State<T> {
         Ok(slot)
     }
 
-    /// Variant of [`take_slot_and_tell`](State::take_slot_and_tell) that takes the slot of the oldest message if there is no
-    /// room.
-    pub(crate) fn force_slot(
-        &mut self,
-        waiting: &mut Waiting<'_, T>,
-        replaced: &mut Option<T>,
-    ) -> Result<Slot<'_, T>, Refused> {
-        if self.disconnected || self.has_room(waiting) {
-            return self.take_slot_and_tell(waiting);
+    /// Takes the oldest message from the queue if all slots are taken. The caller uses its slot.
+    pub(crate) fn make_room(&mut self) -> Option<T> {
+        if self.room > 0 || self.disconnected {
+            return None;
         }
         // A queue that can be full frees no blocks.
-        *replaced = self.pop().map(|popped| popped.message);
-        match replaced {
-            Some(_) => self.take_slot(),
-            None => Err(Refused::Full),
-        }
+        let Popped { message, spent: _none } = self.pop()?;
+        Some(message)
     }
 
     /// Takes all messages out of the queue, and leaves the `fresh` one.
@@ -206,15 +198,15 @@ impl<T> State<T> {
     /// Gives room to the longest waiting sender. Returns false if none waits.
     fn admit(&mut self, waiting: &mut Waiting<'_, T>) -> bool {
         let Some(place) = waiting.serve_front_data(SENDERS) else { return false };
-        match place.take() {
-            Some(message) => {
+        match place {
+            Place::Message(message) => {
                 let slot = self.take_slot();
                 debug_assert!(slot.is_ok(), "senders wait for rings only, whose room is counted");
                 if let Ok(slot) = slot {
-                    slot.fill(message);
+                    slot.fill_from(message);
                 }
             }
-            None => {
+            Place::Arm | Place::Granted(_) => {
                 self.room -= 1;
                 *place = Place::Granted(Grant::Room);
             }

@@ -170,6 +170,13 @@ impl Core {
     /// Unlocks, and wakes a waiter as the policy says. By the owner.
     #[inline]
     pub(crate) fn release(&self, policy: &impl Policy) {
+        if !self.word.release_uncontended() {
+            self.release_slow(policy);
+        }
+    }
+
+    #[cold]
+    fn release_slow(&self, policy: &impl Policy) {
         match self.word.release_past_queue(|| self.passes_over()) {
             Release::Free => {}
             Release::AskQueue => self.release_to_queue(policy),
@@ -181,7 +188,6 @@ impl Core {
     /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
     /// on, and every 64th. The count begins anew with each waiter whose time begins, since sections may have become
     /// longer. It begins with the third where a woken waiter and the next one are of one worker.
-    #[inline]
     fn passes_over(&self) -> bool {
         let passes = self.queue.beside_lock();
         let count = passes.load(Ordering::Relaxed).wrapping_add(1);
@@ -218,7 +224,7 @@ impl Core {
                     self.queue.beside_lock().store(if is_here { 2 } else { 0 }, Ordering::Relaxed);
                     self.word.release_and_wake(queue);
                     if let Some(next) = next.filter(|next| !next.is_bypassed()) {
-                        next.since.set((!is_here).then(clock::now));
+                        next.since.set((!is_here).then(clock::machine));
                     }
                 }
             }
@@ -233,7 +239,7 @@ impl Core {
         match first.since.get() {
             Some(since) => !policy.is_overdue(since),
             None => {
-                first.since.set(Some(clock::now()));
+                first.since.set(Some(clock::machine()));
                 true
             }
         }
@@ -276,7 +282,7 @@ impl Core {
     /// Notes the time for the first waiter, if it waits for a woken waiter to come.
     fn note_first(&self, first: &Waiter) {
         if first.since.get().is_none() && self.word.look().has_woken() {
-            first.since.set(Some(clock::now()));
+            first.since.set(Some(clock::machine()));
             // Relaxed: a hint. An unlock that counts at this moment may undo it, which delays the look.
             self.queue.beside_lock().store(0, Ordering::Relaxed);
         }

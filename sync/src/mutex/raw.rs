@@ -11,13 +11,8 @@ use lock_api::GuardNoSend;
 use super::core::{Core, Given, HandOff, Policy, Waiter};
 use super::state::{Arrival, Attempt, Owner};
 use crate::budget;
-use crate::wait::{self, Looks};
-
-/// How long a waiter of another worker may be bypassed before an unlock hands the mutex over to it.
-const PATIENCE: Duration = Duration::from_millis(1);
-
-/// How long a woken waiter may be on its way before an unlock wakes the next one, too.
-const ON_ITS_WAY: Duration = Duration::from_millis(1);
+use crate::patience;
+use crate::wait::{self, Looks, WorkerId};
 
 /// Locks without protecting a value: the lock under a [`Mutex`](super::Mutex).
 pub struct RawMutex {
@@ -98,20 +93,20 @@ impl Policy for BoundedBarging {
         if !first.is_bypassed() {
             return HandOff::Wake;
         }
-        if first.worker.is_some() && first.worker == wait::current_worker() {
+        if first.worker.is_some_and(WorkerId::is_current) {
             return HandOff::Direct;
         }
-        let now = clock::now();
+        let now = clock::machine();
         let since = first.since.get().unwrap_or(now);
         first.since.set(Some(since));
-        match now.saturating_duration_since(since) >= PATIENCE {
+        match patience::is_over(since, now) {
             true => HandOff::Direct,
             false => HandOff::Wake,
         }
     }
 
     fn is_overdue(&self, since: Instant) -> bool {
-        clock::now().saturating_duration_since(since) >= ON_ITS_WAY
+        patience::is_over(since, clock::machine())
     }
 }
 

@@ -8,7 +8,7 @@
 //!  WAITERS   the wait queue is not empty          changes under the lock of the queue only
 //!  WOKEN     a woken waiter is on its way         set under that lock, cleared with the arrival
 //!
-//!            take_free, take                  release_past_queue
+//!            take_free, take       release_uncontended, release_past_queue
 //!   free ─────────────────────▶ owned ─────────────────────────────▶ free
 //!     ▲                          │  ▲
 //!     │ release_and_wake         │  │ hand_over: the longest waiter becomes the owner,
@@ -18,6 +18,7 @@
 //! | transition | by | under the lock of the queue |
 //! | --- | --- | --- |
 //! | `take_free`, `take` | any arrival that finds the mutex free | no |
+//! | `release_uncontended` | the owner, if no flag is up | no |
 //! | `release_past_queue` | the owner, if the queue is empty or a woken waiter is on its way | no |
 //! | `release`, `release_and_wake`, `hand_over` | the owner | yes |
 //! | `take_or_queue` | an arrival that is about to enter the queue | yes |
@@ -243,10 +244,16 @@ impl Word {
         }
     }
 
+    /// Frees the mutex if no flag is up, in one try. By the owner. One locked instruction.
+    #[inline]
+    pub(crate) fn release_uncontended(&self) -> bool {
+        let seen = self.look();
+        seen.without(FLAGS) == seen && self.exchange(seen, Snapshot(ptr::null_mut()), FREE).is_ok()
+    }
+
     /// Frees the mutex without a look into the queue. By the owner. One locked instruction.
     ///
     /// That is so if the queue is empty. It is also so if a woken waiter is on its way and `passes_over` returns true.
-    #[inline]
     pub(crate) fn release_past_queue(&self, passes_over: impl Fn() -> bool) -> Release {
         let mut seen = self.look();
         loop {

@@ -54,19 +54,16 @@
 #![forbid(unsafe_code)]
 
 use std::mem::offset_of;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use fibra_runtime::clock;
 
+use crate::patience;
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::{self, Admit, Looks, Outcome, Until, WaitQueue, Waiters, WorkerId};
 
 /// How many waiters a short queue has at most: an unlock hands the lock over to them, whatever the wake takes.
 pub(crate) const SHORT_QUEUE: u8 = 2;
-
-/// How long a woken waiter may be overtaken before the lock is handed over to it, and may be on its way before an unlock
-/// wakes another.
-const PATIENCE: Duration = Duration::from_millis(1);
 
 const WRITTEN: u64 = 1;
 const UPGRADABLE: u64 = 1 << 1;
@@ -203,11 +200,11 @@ struct Waiter {
 impl Waiter {
     /// Returns true if the caller runs on the same worker: the waiter runs next, without a wake that takes its time.
     fn is_here(&self) -> bool {
-        self.worker.is_some() && self.worker == wait::current_worker()
+        self.worker.is_some_and(WorkerId::is_current)
     }
 
     fn is_overdue(&self, now: Instant) -> bool {
-        self.woken.is_some_and(|woken| now.saturating_duration_since(woken) >= PATIENCE)
+        self.woken.is_some_and(|woken| patience::is_over(woken, now))
     }
 }
 
@@ -459,12 +456,12 @@ impl State {
         if is_strict || is_short || lanes().next().is_none() {
             return HandOff::Direct;
         }
-        let now = clock::now();
+        let now = clock::machine();
         let mut first = lanes().filter_map(|lane| waiters.front(lane));
         if first.any(|waiter| waiter.is_overdue(now)) {
             return HandOff::Direct;
         }
-        if known.on_its_way.is_some_and(|woken| now.saturating_duration_since(woken) < PATIENCE) {
+        if known.on_its_way.is_some_and(|woken| !patience::is_over(woken, now)) {
             return HandOff::None;
         }
         let are_here = |lane| match lane {

@@ -58,6 +58,7 @@ enum Stage {
 }
 
 impl<T> Entry<T> {
+    #[inline(always)]
     pub(super) const fn new(data: T) -> Self {
         Entry {
             previous: Cell::new(ptr::null()),
@@ -118,6 +119,12 @@ impl<T> Entry<T> {
     pub(super) unsafe fn data_mut(&self) -> &mut T {
         // SAFETY: by this function's contract the borrow is the only one.
         unsafe { &mut *self.data.get() }
+    }
+
+    /// Returns the data, before or after a wait.
+    #[inline(always)]
+    pub(super) fn get_mut(&mut self) -> &mut T {
+        self.data.get_mut()
     }
 
     /// Takes the data out.

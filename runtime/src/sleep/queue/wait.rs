@@ -146,12 +146,15 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         published: impl FnOnce(),
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
     ) -> (Outcome<R>, T) {
-        self.wait_then(lane, data, until, admit, published, leave, |outcome, data| (outcome, data))
+        let waiting = Waiting::new(self, lane, data, until, admit, published, leave);
+        let outcome = waiting.block(until);
+        // SAFETY: the caller is the waiter, and the wait is over.
+        (outcome, unsafe { waiting.entry.take_data() })
     }
 
     /// Variant of [`wait`](WaitQueue::wait) that lets `finish` make the result out of the data.
     ///
-    /// So large data are moved straight into it, and lie on the stack once.
+    /// So large data are moved straight into it, and lie on the stack once. What `finish` leaves is dropped.
     #[expect(clippy::too_many_arguments, reason = "those of `wait`, each by its own name")]
     #[inline(always)]
     pub fn wait_then<R, O>(
@@ -162,17 +165,11 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         published: impl FnOnce(),
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
-        finish: impl FnOnce(Outcome<R>, T) -> O,
+        finish: impl FnOnce(Outcome<R>, &mut T) -> O,
     ) -> O {
-        let waiting = Waiting::new(self, lane, data, until, admit, published, leave);
-        loop {
-            match waiting.settle(until.sleep(&waiting)) {
-                None => {}
-                Some(Outcome::Cancelled) if until.unwinds() => unwind_cancelled(),
-                // SAFETY: the caller is the waiter, and the wait is over.
-                Some(outcome) => return finish(outcome, unsafe { waiting.entry.take_data() }),
-            }
-        }
+        let mut waiting = Waiting::new(self, lane, data, until, admit, published, leave);
+        let outcome = waiting.block(until);
+        finish(outcome, waiting.entry.get_mut())
     }
 }
 
@@ -245,6 +242,18 @@ where
             leave: Cell::new(Some(leave)),
             done: Cell::new(None),
             owed: Cell::new(Served::new()),
+        }
+    }
+
+    /// Blocks the caller until the wait is over.
+    #[inline(always)]
+    fn block(&self, until: Until) -> Outcome<R> {
+        loop {
+            match self.settle(until.sleep(self)) {
+                None => {}
+                Some(Outcome::Cancelled) if until.unwinds() => unwind_cancelled(),
+                Some(outcome) => return outcome,
+            }
         }
     }
 

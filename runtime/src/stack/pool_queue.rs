@@ -1,9 +1,9 @@
 //! The pools that wait for stacks, in the order in which they came.
 //!
 //! ```text
-//!  a take fails ───▶ last in line ─── the pools before it leave ───▶ first in line ─── stacks are free ───▶ its turn
-//!                                                                                                              │
-//!                    not in line ◀─────────────────────── has taken one, or has not come in time ◀─────────────┘
+//!  a take fails ───▶ last in queue ─── the pools before it leave ───▶ first ─── stacks are free ───▶ its turn
+//!                                                                                                       │
+//!                    not in queue ◀────────────────── has taken one, or has not come in time ◀──────────┘
 //! ```
 //!
 //! While pools wait, no other pool takes a stack from the exchange than the first. So a worker that is awake already
@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 use crate::base::clock;
 use crate::base::primitive::{AtomicUsize, Mutex, Ordering};
 
-/// How long the first in line may leave free stacks untaken: two intervals in which a worker tries again.
+/// How long the first pool may leave free stacks untaken: two intervals in which a worker tries again.
 const TURN: Duration = Duration::from_millis(4);
 
 /// Pools, by their numbers from 1 on.
 #[derive(Default)]
-pub(super) struct Line {
+pub(super) struct PoolQueue {
     /// Twice the number of the first pool, and 1 if it has not tried since its turn began; 0 while no pool waits.
     head: AtomicUsize,
     waiting: Mutex<Waiting>,
@@ -38,11 +38,11 @@ struct Waiting {
     untried: bool,
 }
 
-impl Line {
-    /// Returns true if another pool than `pool` is the first in line. A plain load, on every give.
+impl PoolQueue {
+    /// Returns true if another pool than `pool` is the first in the queue. A plain load, on every give.
     #[inline]
     pub(super) fn is_led_by_another(&self, pool: usize) -> bool {
-        // Relaxed: a hint that may come late; the line itself is behind the mutex.
+        // Relaxed: a hint that may come late; the queue itself is behind the mutex.
         let first = self.head.load(Ordering::Relaxed) / 2;
         first != 0 && first != pool
     }
@@ -63,7 +63,7 @@ impl Line {
         first == 0 || first == pool
     }
 
-    /// Puts `pool`, whose try has failed, last in line, unless it is in line.
+    /// Puts `pool`, whose try has failed, last in the queue, unless it is in there.
     pub(super) fn enter(&self, pool: usize, is_free: bool) {
         self.change(is_free, |waiting| {
             if !waiting.pools.contains(&pool) {
@@ -74,7 +74,7 @@ impl Line {
         });
     }
 
-    /// Takes `pool` out of the line.
+    /// Takes `pool` out of the queue.
     ///
     /// Returns true if it is another pool's turn, which has not tried since.
     pub(super) fn leave(&self, pool: usize, is_free: bool) -> bool {
@@ -88,7 +88,7 @@ impl Line {
         self.change(is_free, |_| ());
     }
 
-    /// Changes the line, and returns the new `head`.
+    /// Changes the queue, and returns the new `head`.
     fn change(&self, is_free: bool, change: impl FnOnce(&mut Waiting)) -> usize {
         // Nothing panics halfway through a change.
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
