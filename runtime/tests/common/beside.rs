@@ -1,7 +1,7 @@
 //! What the tests of primitives and of sockets share, which keep each promise in plain threads and in tasks by the same
 //! code: something that runs beside the test and is of its kind, and the guard against hangs.
 
-mod hang;
+pub(crate) mod hang;
 
 use std::cell::RefCell;
 use std::fs;

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::at_end::AtEnd;
 use crate::counted::Counted;
+use crate::in_both_times;
 use crate::workers::on_workers;
 use fibra_runtime::task::DropGuard;
 use fibra_runtime::{self as fibra, CancelToken, JoinHandle, TaskGroup, race, task};
@@ -93,7 +94,7 @@ fn a_join_of_an_ended_task_returns_its_result_also_to_a_cancelled_task() {
 
 #[test]
 fn a_task_that_a_destructor_spawned_ends_by_its_own_cancellation_only() {
-    on_workers(|| {
+    in_both_times(|| {
         for is_cancelled in [false, true] {
             let begun = Arc::new(AtomicBool::new(false));
             let spawned = Arc::new(Mutex::new(None));
@@ -280,7 +281,7 @@ fn guarded_code() -> (JoinHandle<bool>, DropGuard) {
 
 #[test]
 fn a_guard_that_is_replaced_moved_or_dropped_cancels_once_it_is_gone() {
-    on_workers(|| {
+    in_both_times(|| {
         let (first, mut guard) = guarded_code();
         let (second, other) = guarded_code();
         drop(mem::replace(&mut guard, other));
@@ -295,7 +296,7 @@ fn a_guard_that_is_replaced_moved_or_dropped_cancels_once_it_is_gone() {
 
 #[test]
 fn a_group_that_was_cancelled_and_joined_has_left_nothing_behind() {
-    on_workers(|| {
+    in_both_times(|| {
         let alive = Arc::new(AtomicUsize::new(0));
         let group = TaskGroup::new();
         for number in 0..20 {

@@ -5,11 +5,13 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::at_end::AtEnd;
 use crate::counted::Counted;
+use crate::in_both_times;
 use crate::workers::on_workers;
+use fibra_runtime::time::now;
 use fibra_runtime::{self as fibra, CancelToken, Elapsed, TaskGroup, task, timeout, timeout_at};
 
 const SHORT: Duration = Duration::from_millis(3);
@@ -17,12 +19,12 @@ const LONG: Duration = Duration::from_secs(3600);
 
 /// Runs code under a deadline that passed before it began.
 fn too_late<T>(f: impl FnOnce() -> T) -> Result<T, Elapsed> {
-    timeout_at(Instant::now(), f)
+    timeout_at(now(), f)
 }
 
 #[test]
 fn code_after_its_deadline_runs_to_its_first_cancellation_point() {
-    on_workers(|| {
+    in_both_times(|| {
         let reached = Cell::new(false);
         let ended = too_late(|| {
             assert!(task::is_cancelled());
@@ -38,7 +40,7 @@ fn code_after_its_deadline_runs_to_its_first_cancellation_point() {
 
 #[test]
 fn children_of_a_scope_after_its_deadline_are_cancelled_and_waited_for() {
-    on_workers(|| {
+    in_both_times(|| {
         let alive = AtomicUsize::new(0);
         let ended = too_late(|| {
             fibra::scope(|s| {
@@ -60,7 +62,7 @@ fn children_of_a_scope_after_its_deadline_are_cancelled_and_waited_for() {
 #[test]
 fn a_computation_ends_at_its_deadline_by_asking_or_by_a_check() {
     on_workers(|| {
-        let begin = Instant::now();
+        let begin = now();
         let asking = timeout(SHORT, || {
             while !task::is_cancelled() {
                 std::hint::spin_loop();
@@ -68,7 +70,7 @@ fn a_computation_ends_at_its_deadline_by_asking_or_by_a_check() {
             42
         });
         assert_eq!(asking, Ok(42), "its own way to end counts");
-        assert!(begin.elapsed() >= SHORT);
+        assert!(now() - begin >= SHORT);
         let checking = timeout(SHORT, || -> () {
             loop {
                 task::check_cancelled();
@@ -80,7 +82,7 @@ fn a_computation_ends_at_its_deadline_by_asking_or_by_a_check() {
 
 #[test]
 fn a_deadline_that_is_not_reached_ends_nothing() {
-    on_workers(|| {
+    in_both_times(|| {
         let (never, soon) = (CancelToken::new(), CancelToken::new());
         let fires = soon.clone();
         let firing = fibra::spawn(move || {
@@ -89,10 +91,10 @@ fn a_deadline_that_is_not_reached_ends_nothing() {
         });
         let value = timeout(LONG, || {
             assert!(!never.cancelled_timeout(SHORT), "an own deadline is an answer");
-            assert!(!never.cancelled_deadline(Instant::now() + SHORT));
+            assert!(!never.cancelled_deadline(now() + SHORT));
             assert!(!task::is_cancelled());
             soon.cancelled();
-            assert!(soon.cancelled_deadline(Instant::now()));
+            assert!(soon.cancelled_deadline(now()));
             assert!(!task::is_cancelled());
             42
         });
@@ -103,7 +105,7 @@ fn a_deadline_that_is_not_reached_ends_nothing() {
 
 #[test]
 fn one_deadline_follows_another_in_the_same_task() {
-    on_workers(|| {
+    in_both_times(|| {
         let task = fibra::spawn(|| {
             timeout(LONG, task::park).expect("it is unparked long before");
             assert!(!task::is_cancelled());
@@ -119,13 +121,13 @@ fn one_deadline_follows_another_in_the_same_task() {
 
 #[test]
 fn a_shield_waits_on_though_the_time_around_it_is_over() {
-    on_workers(|| {
+    in_both_times(|| {
         let waited = Cell::new(false);
         let ended = too_late(|| {
             task::shield(|| {
-                let begin = Instant::now();
+                let begin = now();
                 assert!(!CancelToken::new().cancelled_timeout(SHORT));
-                assert!(begin.elapsed() >= SHORT && !task::is_cancelled());
+                assert!(now() - begin >= SHORT && !task::is_cancelled());
                 waited.set(true);
             });
             assert!(task::is_cancelled());
@@ -138,7 +140,7 @@ fn a_shield_waits_on_though_the_time_around_it_is_over() {
 
 #[test]
 fn a_parents_deadline_ends_its_children_before_it_unwinds_further() {
-    on_workers(|| {
+    in_both_times(|| {
         let (begun, child_ended) = (AtomicBool::new(false), AtomicBool::new(false));
         let ended = timeout(SHORT, || {
             let unwinding = catch_unwind(AssertUnwindSafe(|| {
@@ -163,7 +165,7 @@ fn a_parents_deadline_ends_its_children_before_it_unwinds_further() {
 
 #[test]
 fn a_childs_deadline_is_not_its_parents() {
-    on_workers(|| {
+    in_both_times(|| {
         let child = fibra::spawn(|| timeout(SHORT, task::park));
         assert!(child.join().unwrap().is_err());
         assert!(!task::is_cancelled());
@@ -174,8 +176,8 @@ fn a_childs_deadline_is_not_its_parents() {
 
 #[test]
 fn a_detached_task_keeps_its_own_deadline() {
-    on_workers(|| {
-        let begin = Instant::now();
+    in_both_times(|| {
+        let begin = now();
         let ended = CancelToken::new();
         let says = ended.clone();
         let parent = fibra::spawn(move || {
@@ -186,13 +188,13 @@ fn a_detached_task_keeps_its_own_deadline() {
         });
         parent.join().unwrap();
         ended.cancelled();
-        assert!(begin.elapsed() >= SHORT * 2);
+        assert!(now() - begin >= SHORT * 2);
     });
 }
 
 #[test]
 fn an_unclaimed_result_is_dropped_in_its_task_whatever_timers_it_had() {
-    on_workers(|| {
+    in_both_times(|| {
         let dropped = CancelToken::new();
         let says = dropped.clone();
         let result = AtEnd(move || {
@@ -228,7 +230,7 @@ fn parked(count: usize) -> (TaskGroup<usize>, Vec<fibra::Task>) {
 
 #[test]
 fn a_wait_for_all_ends_by_its_deadline_and_the_tasks_go_on() {
-    on_workers(|| {
+    in_both_times(|| {
         let (group, tasks) = parked(4);
         assert!(timeout(SHORT, || group.join_all()).is_err());
         assert!(too_late(|| group.join_all()).is_err());
@@ -242,7 +244,7 @@ fn a_wait_for_all_ends_by_its_deadline_and_the_tasks_go_on() {
 
 #[test]
 fn a_wait_for_all_that_owns_the_group_cancels_it_with_its_deadline() {
-    on_workers(|| {
+    in_both_times(|| {
         let (group, tasks) = parked(4);
         assert!(timeout(SHORT, || group.into_results()).is_err());
         while !tasks.iter().all(fibra::Task::is_finished) {
@@ -253,7 +255,7 @@ fn a_wait_for_all_that_owns_the_group_cancels_it_with_its_deadline() {
 
 #[test]
 fn tasks_that_end_last_to_first_are_all_waited_for() {
-    on_workers(|| {
+    in_both_times(|| {
         let tokens: Arc<[CancelToken]> = (0..10).map(|_| CancelToken::new()).collect();
         let group = TaskGroup::new();
         for number in 0..10 {

@@ -5,48 +5,51 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::common::{hang_guard, runtime};
-use fibra::time::{Duration, Instant, MissedTickBehavior, interval, interval_at};
+use crate::paused::{TICK, paused};
+use fibra::time::{Duration, MissedTickBehavior, interval, interval_at, now};
 use fibra_runtime as fibra;
 
-/// Runs `promise` in a plain thread, and in a task of one worker, of two, and of four.
-fn everywhere(promise: impl Fn() + Send + Sync) {
+/// Runs `promise` in a plain thread, and in a task of two workers and of one in virtual time.
+/// Tells it how late a tick may be.
+fn everywhere(promise: impl Fn(Duration) + Send + Sync) {
     let _guard = hang_guard();
-    promise();
-    for workers in [1, 2, 4] {
-        runtime(workers).run(&promise);
-    }
+    let hour = Duration::from_secs(3600);
+    promise(hour);
+    runtime(2).run(|| promise(hour));
+    paused(|| promise(TICK));
 }
 
 #[test]
 fn ticks_are_a_period_apart_and_none_is_early() {
-    everywhere(|| {
-        let (begin, period) = (Instant::now(), Duration::from_millis(2));
+    everywhere(|late| {
+        let (begin, period) = (now(), Duration::from_millis(2));
         let mut ticks = interval(period);
         let first = ticks.tick();
         assert!(first >= begin);
         for count in 1..10 {
-            assert_eq!(ticks.tick(), first + period * count);
-            assert!(Instant::now() >= first + period * count, "tick {count} is early");
+            let due = first + period * count;
+            assert_eq!(ticks.tick(), due);
+            assert!((due..=due + late).contains(&now()), "tick {count}");
         }
     });
 }
 
 #[test]
 fn the_first_tick_is_due_when_it_was_said_to_be() {
-    everywhere(|| {
-        let start = Instant::now() + Duration::from_millis(5);
+    everywhere(|late| {
+        let start = now() + Duration::from_millis(5);
         let mut ticks = interval_at(start, Duration::from_secs(3600));
         assert_eq!(ticks.tick(), start);
-        assert!(Instant::now() >= start);
+        assert!((start..=start + late).contains(&now()));
     });
 }
 
 #[test]
 fn a_tick_can_be_set_anew() {
-    everywhere(|| {
+    everywhere(|_| {
         let mut ticks = interval(Duration::from_secs(3600));
         ticks.tick();
-        let before = Instant::now();
+        let before = now();
         ticks.reset_immediately();
         assert!(ticks.tick() >= before);
         ticks.reset_after(Duration::from_millis(1));
@@ -59,15 +62,15 @@ fn a_tick_can_be_set_anew() {
 
 #[test]
 fn a_behavior_can_be_chosen() {
-    everywhere(|| {
+    everywhere(|_| {
         let hour = Duration::from_secs(3600);
-        let start = Instant::now() - Duration::from_millis(25);
+        let start = now() - Duration::from_millis(25);
         for behavior in [MissedTickBehavior::Burst, MissedTickBehavior::Delay, MissedTickBehavior::Skip] {
             let mut ticks = interval_at(start, Duration::from_millis(10));
             ticks.set_missed_tick_behavior(behavior);
             assert_eq!(ticks.missed_tick_behavior(), behavior);
             assert_eq!(ticks.tick(), start);
-            let came = Instant::now();
+            let came = now();
             let second = ticks.tick();
             match behavior {
                 MissedTickBehavior::Burst => assert_eq!(second, start + Duration::from_millis(10)),
@@ -92,7 +95,7 @@ fn a_burst_of_missed_ticks_lets_the_others_run() {
             fibra::spawn(move || ran.store(true, Ordering::SeqCst))
         };
         // A million missed ticks.
-        let mut ticks = interval_at(Instant::now() - Duration::from_millis(1), Duration::from_nanos(1));
+        let mut ticks = interval_at(now() - Duration::from_millis(1), Duration::from_nanos(1));
         let mut count = 0;
         while !ran.load(Ordering::SeqCst) {
             ticks.tick();
@@ -106,18 +109,20 @@ fn a_burst_of_missed_ticks_lets_the_others_run() {
 #[test]
 fn unwinding_from_a_tick_uses_up_none() {
     let _guard = hang_guard();
+    let unwinds = || {
+        let start = now();
+        let mut ticks = interval_at(start, Duration::from_secs(3600));
+        let token = fibra::CancelToken::new();
+        token.cancel();
+        assert!(token.scope(|| ticks.tick()).is_err(), "due already");
+        assert_eq!(ticks.tick(), start);
+        let before = format!("{ticks:?}");
+        assert!(fibra::timeout(Duration::from_millis(1), || ticks.tick()).is_err(), "due in an hour");
+        assert_eq!(format!("{ticks:?}"), before);
+    };
+    paused(unwinds);
     for workers in [1, 2, 4] {
-        runtime(workers).run(|| {
-            let start = Instant::now();
-            let mut ticks = interval_at(start, Duration::from_secs(3600));
-            let token = fibra::CancelToken::new();
-            token.cancel();
-            assert!(token.scope(|| ticks.tick()).is_err(), "due already");
-            assert_eq!(ticks.tick(), start);
-            let before = format!("{ticks:?}");
-            assert!(fibra::timeout(Duration::from_millis(1), || ticks.tick()).is_err(), "due in an hour");
-            assert_eq!(format!("{ticks:?}"), before);
-        });
+        runtime(workers).run(unwinds);
     }
 }
 
@@ -128,8 +133,8 @@ fn ticks_without_time_between_them_are_refused() {
 
 #[test]
 fn an_interval_is_an_iterator_over_its_ticks() {
-    everywhere(|| {
-        let start = Instant::now();
+    everywhere(|_| {
+        let start = now();
         let ticks = interval_at(start, Duration::from_millis(1)).take(4);
         assert!(ticks.eq((0..4).map(|count| start + Duration::from_millis(1) * count)));
     });

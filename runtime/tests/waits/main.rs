@@ -8,6 +8,8 @@ mod common;
 mod counted;
 #[path = "../common/ending.rs"]
 mod ending;
+#[path = "../common/paused.rs"]
+mod paused;
 #[path = "../common/recorded.rs"]
 mod recorded;
 #[path = "../common/rerun.rs"]
@@ -36,3 +38,9 @@ mod wait_any;
 mod wait_kinds;
 mod wait_races;
 mod wait_rules;
+
+/// Runs a test with the machine's clock, on one, on two and on four workers, and in virtual time.
+fn in_both_times(test: impl Fn() + Send + Sync) {
+    workers::on_workers(&test);
+    paused::paused(test);
+}

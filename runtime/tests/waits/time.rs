@@ -1,6 +1,6 @@
 //! Promises of sleeps.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,71 +8,65 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, wait};
+use crate::paused::{TICK, is_about, paused, taken};
+use fibra_runtime as fibra;
+use fibra_runtime::time::now;
 
 #[test]
 fn a_sleep_does_not_end_early() {
     let _guard = hang_guard();
+    let durations = [0, 1, 15, 16, 17, 50, 333, 1000, 4095, 4096, 4097].map(Duration::from_micros);
     for workers in [1, 2] {
         runtime(workers).run(|| {
-            for micros in [0, 1, 15, 16, 17, 50, 333, 1000, 4095, 4096, 4097] {
-                let (begin, duration) = (Instant::now(), Duration::from_micros(micros));
-                fibra::sleep(duration);
-                assert!(begin.elapsed() >= duration, "{micros} µs");
+            for duration in durations {
+                assert!(taken(|| fibra::sleep(duration)) >= duration, "{duration:?}");
             }
         });
     }
+    paused(|| {
+        for duration in durations {
+            assert!(is_about(taken(|| fibra::sleep(duration)), duration), "{duration:?}");
+        }
+    });
 }
 
 #[test]
 fn ten_thousand_sleeps_of_all_lengths_do_not_end_early() {
     let _guard = hang_guard();
-    runtime(2).run(|| {
+    // How late the latest one is.
+    let latest = || {
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let sleeps: Vec<_> = (0..10_000)
             .map(|_| {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
                 // From nanoseconds to 300 ms, each order of magnitude as likely as the next.
                 let duration = Duration::from_nanos((300_000_000 >> (state >> 59)) + (state >> 40) % 1000);
-                fibra::spawn(move || {
-                    let begin = Instant::now();
-                    fibra::sleep(duration);
-                    begin.elapsed().checked_sub(duration)
-                })
+                fibra::spawn(move || taken(|| fibra::sleep(duration)).checked_sub(duration))
             })
             .collect();
-        let late: Vec<_> =
-            sleeps.into_iter().map(|sleep| sleep.join().unwrap().expect("not early")).collect();
-        println!("latest: {:?}", late.iter().max());
-    });
+        sleeps.into_iter().map(|sleep| sleep.join().unwrap().expect("not early")).max().unwrap()
+    };
+    println!("latest: {:?}", runtime(2).run(latest));
+    assert!(paused(latest) <= TICK);
 }
 
 #[test]
 fn sleeps_end_in_the_order_of_their_deadlines() {
-    let _guard = hang_guard();
-    runtime(1).run(|| {
-        // Sets five clocks, and tells in which order they rang; nothing if one was due before all had been set.
-        let ring = |unit: Duration| {
-            let order = Rc::new(std::cell::RefCell::new(Vec::new()));
-            let begin = Instant::now();
-            let sleeps: Vec<_> = [5, 1, 4, 2, 3]
-                .into_iter()
-                .map(|number| {
-                    let order = Rc::clone(&order);
-                    fibra::spawn_local(move || {
-                        fibra::sleep_until(begin + unit * number);
-                        order.borrow_mut().push(number);
-                    })
+    paused(|| {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        let begin = now();
+        let sleeps: Vec<_> = [5, 1, 4, 2, 3]
+            .into_iter()
+            .map(|number| {
+                let order = Rc::clone(&order);
+                fibra::spawn_local(move || {
+                    fibra::sleep_until(begin + Duration::from_millis(1) * number);
+                    order.borrow_mut().push(number);
                 })
-                .collect();
-            fibra::yield_now();
-            let all_were_set = wait::others_are_asleep() && begin.elapsed() < unit;
-            sleeps.into_iter().for_each(|sleep| sleep.join().unwrap());
-            all_were_set.then(|| order.take())
-        };
-        // On a busy machine the setting alone may take long.
-        let order = (0..).find_map(|doubled| ring(Duration::from_millis(20) * (1 << doubled)));
-        assert_eq!(order.unwrap(), [1, 2, 3, 4, 5]);
+            })
+            .collect();
+        sleeps.into_iter().for_each(|sleep| sleep.join().unwrap());
+        assert_eq!(order.take(), [1, 2, 3, 4, 5]);
     });
 }
 
@@ -99,19 +93,22 @@ fn a_sleep_until_the_past_lets_others_run_and_returns() {
 #[test]
 fn a_sleep_of_more_than_the_clock_can_tell_is_for_ever() {
     let _guard = hang_guard();
+    let beside = |time| {
+        let durations = [Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_secs(1 << 40)];
+        let sleeps: Vec<_> =
+            durations.into_iter().map(|duration| fibra::spawn(move || fibra::sleep(duration))).collect();
+        fibra::sleep(time);
+        for sleep in sleeps {
+            assert!(!sleep.is_finished());
+            sleep.task().cancel();
+            assert!(sleep.join().unwrap_err().is_cancelled());
+        }
+    };
     for workers in [1, 2] {
-        runtime(workers).run(|| {
-            let durations = [Duration::MAX, Duration::from_secs(u64::MAX / 2), Duration::from_secs(1 << 40)];
-            let sleeps: Vec<_> =
-                durations.into_iter().map(|duration| fibra::spawn(move || fibra::sleep(duration))).collect();
-            fibra::sleep(Duration::from_millis(3));
-            for sleep in sleeps {
-                assert!(!sleep.is_finished());
-                sleep.task().cancel();
-                assert!(sleep.join().unwrap_err().is_cancelled());
-            }
-        });
+        runtime(workers).run(|| beside(Duration::from_millis(3)));
     }
+    // A century.
+    paused(|| beside(Duration::from_secs(100 * 365 * 24 * 3600)));
 }
 
 #[test]

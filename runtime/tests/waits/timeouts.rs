@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use crate::at_end::AtEnd;
 use crate::common::{hang_guard, runtime};
+use crate::paused::{TICK, is_about, paused, taken};
+use fibra_runtime::time::now;
 use fibra_runtime::{self as fibra, CancelToken, Elapsed, task, timeout, timeout_at};
 
 const SHORT: Duration = Duration::from_millis(3);
@@ -37,15 +39,17 @@ fn a_sleep_is_cut_short_and_destructors_run() {
             assert!(thread::panicking());
         }
     }
-    in_task(1, || {
+    paused(|| {
         let dropped = Cell::new(0);
-        let begin = Instant::now();
-        let late = timeout(SHORT, || {
-            let _first = Count(&dropped);
-            let _second = Count(&dropped);
-            fibra::sleep(LONG);
+        let spent = taken(|| {
+            let late = timeout(SHORT, || {
+                let _first = Count(&dropped);
+                let _second = Count(&dropped);
+                fibra::sleep(LONG);
+            });
+            assert!(late.is_err());
         });
-        assert!(late.is_err() && begin.elapsed() >= SHORT);
+        assert!(is_about(spent, SHORT), "{spent:?}");
         assert_eq!(dropped.get(), 2);
         assert!(!thread::panicking());
         fibra::sleep(Duration::from_micros(1));
@@ -87,7 +91,7 @@ fn a_blocking_call_that_has_started_runs_to_its_end() {
 
 #[test]
 fn a_park_keeps_its_token_for_the_next() {
-    in_task(1, || {
+    paused(|| {
         assert!(timeout(SHORT, task::park).is_err());
         task::current().unpark();
         task::park();
@@ -96,16 +100,18 @@ fn a_park_keeps_its_token_for_the_next() {
 
 #[test]
 fn the_earliest_of_nested_deadlines_counts() {
-    in_task(1, || {
+    paused(|| {
+        let begin = now();
         let inner = timeout(LONG, || timeout(SHORT, || fibra::sleep(LONG)));
         assert!(matches!(inner, Ok(Err(Elapsed { .. }))));
+        assert!(is_about(now() - begin, SHORT));
         let reached = Cell::new(false);
         let outer = timeout(SHORT, || {
             _ = timeout(LONG, || fibra::sleep(LONG));
             reached.set(true);
         });
         assert!(outer.is_err() && !reached.get(), "the unwinding goes through the inner one");
-        let equal = Instant::now() + SHORT;
+        let equal = now() + SHORT;
         let both = timeout_at(equal, || timeout_at(equal, || fibra::sleep(LONG)));
         assert!(both.is_err(), "of two that have passed the outer one is raised");
     });
@@ -113,9 +119,10 @@ fn the_earliest_of_nested_deadlines_counts() {
 
 #[test]
 fn an_operation_with_its_own_deadline_tells_it_from_the_enclosing_one() {
-    in_task(1, || {
-        assert_eq!(timeout(LONG, || task::park_timeout(SHORT)), Ok(false));
-        assert!(timeout(SHORT, || task::park_timeout(LONG)).is_err());
+    paused(|| {
+        let own = taken(|| assert_eq!(timeout(LONG, || task::park_timeout(SHORT)), Ok(false)));
+        let around = taken(|| assert!(timeout(SHORT, || task::park_timeout(LONG)).is_err()));
+        assert!(is_about(own, SHORT) && is_about(around, SHORT));
     });
 }
 
@@ -181,7 +188,7 @@ fn a_panic_goes_through() {
 
 #[test]
 fn swallowed_unwinding_comes_again() {
-    in_task(1, || {
+    paused(|| {
         let rounds = Cell::new(0);
         let late = timeout(SHORT, || {
             for _ in 0..5 {
@@ -202,7 +209,8 @@ fn swallowed_unwinding_comes_again() {
 
 #[test]
 fn a_swallowed_inner_timeout_does_not_hide_the_outer_one() {
-    in_task(1, || {
+    paused(|| {
+        let begin = now();
         let late = timeout(SHORT * 2, || {
             timeout(SHORT, || {
                 _ = catch_unwind(AssertUnwindSafe(|| fibra::sleep(LONG)));
@@ -211,7 +219,7 @@ fn a_swallowed_inner_timeout_does_not_hide_the_outer_one() {
             .unwrap_or(());
             fibra::sleep(LONG);
         });
-        assert!(late.is_err());
+        assert!(late.is_err() && is_about(now() - begin, SHORT * 2));
     });
 }
 
@@ -227,7 +235,7 @@ fn the_cancel_of_the_task_goes_through_its_timeouts() {
 
 #[test]
 fn a_shield_keeps_out_what_is_around_it_and_not_what_is_inside() {
-    in_task(1, || {
+    paused(|| {
         let finished = Cell::new(false);
         let late = timeout(SHORT, || {
             task::shield(|| {
@@ -246,7 +254,7 @@ fn a_shield_keeps_out_what_is_around_it_and_not_what_is_inside() {
 
 #[test]
 fn a_cancelled_task_sleeps_on_inside_a_shield() {
-    in_task(1, || {
+    paused(|| {
         let finished = Arc::new(AtomicU32::new(0));
         let count = Arc::clone(&finished);
         let started = task::current();
@@ -276,7 +284,7 @@ fn swallow_the_end() {
 
 #[test]
 fn a_deadline_that_was_swallowed_does_not_take_what_ends_code_around_it() {
-    in_task(1, || {
+    paused(|| {
         let (stop, went_on) = (CancelToken::new(), Cell::new(false));
         let ended = stop.scope(|| {
             _ = timeout(SHORT, || {
@@ -292,7 +300,7 @@ fn a_deadline_that_was_swallowed_does_not_take_what_ends_code_around_it() {
 
 #[test]
 fn a_deadline_that_was_swallowed_does_not_take_the_cancellation_of_its_task() {
-    in_task(1, || {
+    paused(|| {
         let cancelled = fibra::spawn(|| {
             _ = timeout(SHORT, || {
                 swallow_the_end();
@@ -306,7 +314,7 @@ fn a_deadline_that_was_swallowed_does_not_take_the_cancellation_of_its_task() {
 
 #[test]
 fn the_end_by_a_deadline_may_be_caught_and_raised_again_where_it_is_in_force_and_is_a_panic_elsewhere() {
-    in_task(1, || {
+    paused(|| {
         assert!(timeout(SHORT, || resume_unwind(catch_unwind(|| fibra::sleep(LONG)).unwrap_err())).is_err());
         let kept = timeout(SHORT, || catch_unwind(|| fibra::sleep(LONG)).unwrap_err()).unwrap();
         let raised = fibra::spawn(move || {
@@ -321,7 +329,7 @@ fn the_end_by_a_deadline_may_be_caught_and_raised_again_where_it_is_in_force_and
 
 #[test]
 fn the_end_by_a_deadline_that_was_kept_is_a_panic_in_the_next_scope_at_the_same_place() {
-    in_task(1, || {
+    paused(|| {
         let raised = fibra::spawn(|| {
             let mut kept = None;
             for _ in 0..2 {
@@ -426,22 +434,27 @@ fn a_token_on_the_blocking_pool_says_why_it_is_none() {
 
 #[test]
 fn thousands_time_out_beside_each_other() {
-    for workers in [1, 2, 4] {
-        in_task(workers, || {
-            let tasks: Vec<_> = (0..2000_u64)
-                .map(|number| {
-                    fibra::spawn(move || {
-                        for round in 0..5 {
-                            let time = Duration::from_micros((number * 7 + round * 13) % 300);
-                            let outcome = timeout(time, || fibra::sleep(Duration::from_micros(150)));
-                            assert!(!thread::panicking());
-                            let _either = outcome;
+    let sleep = Duration::from_micros(150);
+    let all = |is_virtual: bool| {
+        let tasks: Vec<_> = (0..2000_u64)
+            .map(|number| {
+                fibra::spawn(move || {
+                    for round in 0..5 {
+                        let time = Duration::from_micros((number * 7 + round * 13) % 300);
+                        let outcome = timeout(time, || fibra::sleep(sleep));
+                        assert!(!thread::panicking());
+                        if is_virtual && time.abs_diff(sleep) > TICK {
+                            assert_eq!(outcome.is_ok(), time > sleep, "{time:?}");
                         }
-                    })
+                    }
                 })
-                .collect();
-            tasks.into_iter().for_each(|task| task.join().unwrap());
-        });
+            })
+            .collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    };
+    paused(|| all(true));
+    for workers in [1, 2, 4] {
+        in_task(workers, || all(false));
     }
 }
 

@@ -10,29 +10,10 @@ use fibra_runtime::time::{advance, hold, now, pause, resume, settle, timeout};
 use fibra_runtime::{self as fibra, Runtime, sleep, spawn, spawn_blocking, task, unblock, yield_now};
 
 use crate::common::hang_guard;
+use crate::paused::{TICK, is_about, paused, taken};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
-/// What a timer may be late.
-const TICK: Duration = Duration::from_micros(20);
-
-/// Runs `promise` in virtual time.
-fn paused<T>(promise: impl FnOnce() -> T) -> T {
-    let _guard = hang_guard();
-    Runtime::builder().start_paused(true).run(promise).unwrap()
-}
-
-/// Returns how much virtual time `f` takes.
-fn taken(f: impl FnOnce()) -> Duration {
-    let begin = now();
-    f();
-    now() - begin
-}
-
-fn is_about(taken: Duration, expected: Duration) -> bool {
-    taken >= expected && taken <= expected + TICK
-}
-
 /// Returns the message with which `f` panics.
 fn message(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it is to panic");

@@ -2,39 +2,54 @@
 
 use std::time::{Duration, Instant};
 
-use crate::channels::{Other, anywhere, join_all, ms, sleep, sleep_until, us};
-use crate::common::{everywhere, give_way};
+use crate::channels::{Other, join_all, ms, sleep, us};
+use crate::common::{give_way, guarded, runtime};
+use crate::paused::{TICK, is_about, paused};
+use fibra_runtime::time::now;
 use fibra_sync::channel::{
     Receiver, RecvError, RecvTimeoutError, Select, Sender, TryRecvError, after, at, bounded, never, tick,
     unbounded,
 };
 use fibra_sync::select;
 
+/// Runs `promise` in a plain thread, in a task of two workers, and in virtual time.
+fn in_both_times(promise: impl Fn() + Send + Sync) {
+    guarded(&promise);
+    guarded(|| runtime(2).run(&promise));
+    paused(promise);
+}
+
+/// Does the same with others that are alike, and in a task of two workers with others in threads.
+fn with_others(promise: impl Fn(Other) + Send + Sync) {
+    in_both_times(|| promise(Other::Alike));
+    guarded(|| runtime(2).run(|| promise(Other::Thread)));
+}
+
 /// Those that send the time once or over and over, at a time that is far away.
 fn timers(duration: Duration) -> [Receiver<Instant>; 3] {
-    [after(duration), at(Instant::now() + duration), tick(duration)]
+    [after(duration), at(now() + duration), tick(duration)]
 }
 
 #[test]
 fn a_timer_does_not_fire_before_its_time() {
-    everywhere(|| {
-        let start = Instant::now();
+    in_both_times(|| {
+        let start = now();
         for timer in timers(ms(5)) {
             let fired = timer.recv().unwrap();
             assert!(fired >= start + ms(5), "the message is the time that was meant");
-            assert!(Instant::now() >= fired, "and has come");
+            assert!(now() >= fired, "and has come");
         }
     });
 }
 
 #[test]
 fn a_timer_that_has_not_fired_is_empty() {
-    everywhere(|| {
+    in_both_times(|| {
         for timer in timers(ms(60_000)) {
             assert_eq!((timer.len(), timer.is_empty(), timer.is_full()), (0, true, false));
             assert_eq!(timer.try_recv(), Err(TryRecvError::Empty));
             assert_eq!(timer.recv_timeout(ms(1)), Err(RecvTimeoutError::Timeout));
-            assert_eq!(timer.recv_deadline(Instant::now()), Err(RecvTimeoutError::Timeout));
+            assert_eq!(timer.recv_deadline(now()), Err(RecvTimeoutError::Timeout));
             select! {
                 recv(timer) -> _ => panic!("too early"),
                 default => {}
@@ -49,24 +64,24 @@ fn a_timer_that_has_not_fired_is_empty() {
 
 #[test]
 fn a_timer_that_has_fired_is_full_until_it_is_received() {
-    everywhere(|| {
-        let start = Instant::now();
+    in_both_times(|| {
+        let start = now();
         let timers = timers(ms(3));
-        let made = Instant::now();
+        let made = now();
         for timer in timers {
             assert_eq!(timer.capacity(), Some(1));
-            sleep_until(made, ms(10));
+            sleep((made + ms(10)).saturating_duration_since(now()));
             assert_eq!((timer.len(), timer.is_empty(), timer.is_full()), (1, false, true));
             let fired = timer.try_recv().unwrap();
-            assert!(start + ms(3) <= fired && fired <= Instant::now());
+            assert!(start + ms(3) <= fired && fired <= now());
         }
     });
 }
 
 #[test]
 fn after_fires_once() {
-    everywhere(|| {
-        for timer in [after(us(100)), at(Instant::now()), after(Duration::ZERO)] {
+    in_both_times(|| {
+        for timer in [after(us(100)), at(now()), after(Duration::ZERO)] {
             timer.recv().unwrap();
             assert_eq!((timer.len(), timer.is_empty(), timer.is_full()), (0, true, false));
             assert_eq!(timer.try_recv(), Err(TryRecvError::Empty), "it is never disconnected");
@@ -81,7 +96,7 @@ fn after_fires_once() {
 
 #[test]
 fn after_fires_once_for_all_its_clones() {
-    anywhere(|other| {
+    with_others(|other| {
         for round in 0..10 {
             let timer = after(us(100 * round));
             let waiting = other.starts_many(8, |number| {
@@ -162,7 +177,7 @@ fn receive_from_many(other: Other, timers: &[Receiver<Instant>], count: usize) -
 #[test]
 fn each_of_many_timers_is_received_by_one_of_many() {
     const TIMERS: usize = 50;
-    anywhere(|other| {
+    with_others(|other| {
         let timers: Vec<_> = (0..TIMERS).map(|number| after(us(20 * number as u64))).collect();
         let received = receive_from_many(other, &timers, TIMERS);
         assert!(received.into_iter().map(|(timer, _)| timer).eq(0..TIMERS));
@@ -171,7 +186,7 @@ fn each_of_many_timers_is_received_by_one_of_many() {
 
 #[test]
 fn each_tick_of_several_tickers_is_received_by_one_of_many() {
-    anywhere(|other| {
+    with_others(|other| {
         let periods = [us(700), us(1100)];
         let received = receive_from_many(other, &periods.map(tick), 40);
         for (ticker, period) in periods.into_iter().enumerate() {
@@ -185,7 +200,7 @@ fn each_tick_of_several_tickers_is_received_by_one_of_many() {
 
 #[test]
 fn the_sooner_of_two_timers_wins() {
-    everywhere(|| {
+    in_both_times(|| {
         select! {
             recv(after(ms(1))) -> _ => {}
             recv(after(ms(60_000))) -> _ => panic!("a minute is longer"),
@@ -205,10 +220,10 @@ fn the_sooner_of_two_timers_wins() {
 
 #[test]
 fn a_timer_of_no_time_is_ready_at_once() {
-    everywhere(|| {
+    in_both_times(|| {
         for timer in timers(Duration::ZERO) {
             select! {
-                recv(timer) -> fired => assert!(fired.unwrap() <= Instant::now()),
+                recv(timer) -> fired => assert!(fired.unwrap() <= now()),
                 default => panic!("it is ready"),
             }
         }
@@ -217,7 +232,7 @@ fn a_timer_of_no_time_is_ready_at_once() {
 
 #[test]
 fn a_time_beyond_the_clock_is_never() {
-    everywhere(|| {
+    in_both_times(|| {
         for timer in [after(Duration::MAX), tick(Duration::MAX)] {
             assert_eq!(timer.try_recv(), Err(TryRecvError::Empty));
             assert_eq!(timer.recv_timeout(ms(1)), Err(RecvTimeoutError::Timeout));
@@ -227,24 +242,24 @@ fn a_time_beyond_the_clock_is_never() {
 
 #[test]
 fn ticks_come_a_period_apart() {
-    everywhere(|| {
-        let start = Instant::now();
+    in_both_times(|| {
+        let start = now();
         let ticks: Vec<_> = tick(ms(2)).iter().take(5).collect();
         assert!(ticks[0] >= start + ms(2));
         assert!(ticks.windows(2).all(|pair| pair[1] >= pair[0] + ms(2)), "{ticks:?}");
-        assert!(start.elapsed() >= ms(10));
+        assert!(now() - start >= ms(10));
     });
 }
 
 #[test]
 fn unreceived_ticks_do_not_bunch() {
-    everywhere(|| {
+    in_both_times(|| {
         let timer = tick(ms(4));
         for _ in 0..3 {
             // From now on: the tick before may have been received late, and the next one is a period after that.
             sleep(ms(40));
             // One is there, of a time that is over; the next one is not, unless a period passes in between.
-            let before = Instant::now();
+            let before = now();
             let first = timer.try_recv().unwrap();
             assert!(first <= before);
             match timer.try_recv() {
@@ -258,7 +273,7 @@ fn unreceived_ticks_do_not_bunch() {
 
 #[test]
 fn a_tick_that_a_select_has_waited_for_moves_no_later_one() {
-    everywhere(|| {
+    in_both_times(|| {
         let (silent, timers) = (never::<()>(), [tick(ms(2)), tick(ms(2)), tick(ms(2))]);
         let (mut select, other) = (Select::new(), never::<()>());
         let of_list = select.recv(&timers[1]);
@@ -292,7 +307,7 @@ fn a_tick_that_a_select_has_waited_for_moves_no_later_one() {
 
 #[test]
 fn ticks_that_a_select_has_missed_do_not_bunch_when_it_is_used_again() {
-    everywhere(|| {
+    in_both_times(|| {
         let (timer, soon) = (tick(ms(10)), after(ms(1)));
         let mut select = Select::new();
         let (of_timer, of_soon) = (select.recv(&timer), select.recv(&soon));
@@ -303,7 +318,7 @@ fn ticks_that_a_select_has_missed_do_not_bunch_when_it_is_used_again() {
         }
         operation.recv(&soon).unwrap();
         sleep(ms(40));
-        let before = Instant::now();
+        let before = now();
         let operation = select.select();
         assert_eq!(operation.index(), of_timer);
         assert!(operation.recv(&timer).unwrap() <= before);
@@ -313,10 +328,10 @@ fn ticks_that_a_select_has_missed_do_not_bunch_when_it_is_used_again() {
 
 #[test]
 fn a_receive_that_gives_up_moves_no_tick() {
-    everywhere(|| {
+    in_both_times(|| {
         let timer = tick(ms(10));
         let first = timer.recv().unwrap();
-        let received = Instant::now();
+        let received = now();
         let second = std::iter::repeat_with(|| timer.recv_timeout(ms(1))).find_map(Result::ok).unwrap();
         assert!((first + ms(10)..=received + ms(10)).contains(&second), "{:?}", second - first);
     });
@@ -324,7 +339,7 @@ fn a_receive_that_gives_up_moves_no_tick() {
 
 #[test]
 fn each_tick_is_received_by_one() {
-    anywhere(|other| {
+    with_others(|other| {
         let timer = tick(ms(1));
         let receiving = other.starts_many(4, |number| {
             let timer = timer.clone();
@@ -341,7 +356,7 @@ fn each_tick_is_received_by_one() {
 
 #[test]
 fn a_ticker_may_be_made_never_in_a_loop() {
-    everywhere(|| {
+    in_both_times(|| {
         let (mut timer, mut steps) = (tick(us(500)), 0);
         loop {
             select! {
@@ -358,16 +373,16 @@ fn a_ticker_may_be_made_never_in_a_loop() {
 
 #[test]
 fn never_is_neither_ready_nor_disconnected() {
-    everywhere(|| {
+    in_both_times(|| {
         let never = never::<i32>();
         assert_eq!(
             (never.capacity(), never.len(), never.is_empty(), never.is_full()),
             (Some(0), 0, true, true)
         );
         assert_eq!(never.try_recv(), Err(TryRecvError::Empty));
-        let start = Instant::now();
+        let start = now();
         assert_eq!(never.recv_timeout(ms(3)), Err(RecvTimeoutError::Timeout));
-        assert!(start.elapsed() >= ms(3));
+        assert!((now() - start) >= ms(3));
         select! {
             recv(never) -> _ => panic!("never"),
             default => {}
@@ -378,7 +393,7 @@ fn never_is_neither_ready_nor_disconnected() {
 
 #[test]
 fn never_stands_for_a_channel_that_is_not_there() {
-    everywhere(|| {
+    in_both_times(|| {
         let (sender, receiver) = unbounded();
         sender.send(1).unwrap();
         for channel in [Some(&receiver), None] {
@@ -403,7 +418,7 @@ fn timers_are_of_one_channel_with_their_clones_only() {
 
 #[test]
 fn clones_of_a_timer_come_and_go_while_others_try_it() {
-    anywhere(|other| {
+    with_others(|other| {
         for round in 0..20 {
             let timer = after(us(50 * round));
             let all = other.starts_many(4, |_| {
@@ -421,5 +436,21 @@ fn clones_of_a_timer_come_and_go_while_others_try_it() {
             let late = timer.recv_timeout(ms(if early == 0 { 60_000 } else { 0 }));
             assert_eq!(early + usize::from(late.is_ok()), 1);
         }
+    });
+}
+
+#[test]
+fn in_virtual_time_timers_fire_when_they_are_due() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    paused(|| {
+        let start = now();
+        for timer in timers(HOUR) {
+            assert!(is_about(timer.recv().unwrap() - start, HOUR));
+            assert!(is_about(now() - start, HOUR));
+        }
+        let start = now();
+        let ticks = tick(HOUR);
+        let last = ticks.iter().take(24).inspect(|fired| assert!(now() - *fired <= TICK)).last();
+        assert!(is_about(last.unwrap() - start, HOUR * 24));
     });
 }

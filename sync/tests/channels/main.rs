@@ -6,6 +6,8 @@ mod channels;
 mod common;
 #[path = "../common/future.rs"]
 mod future;
+#[path = "../../../runtime/tests/common/paused.rs"]
+mod paused;
 
 mod broadcast;
 mod broadcast_lag;

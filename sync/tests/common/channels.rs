@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fibra_runtime::wait;
 use fibra_sync::channel::{Receiver, Sender, bounded, unbounded};
@@ -83,11 +83,6 @@ pub(crate) fn sleep(time: Duration) {
         true => fibra_runtime::sleep(time),
         false => std::thread::sleep(time),
     }
-}
-
-/// Sleeps until `elapsed` after `start`.
-pub(crate) fn sleep_until(start: Instant, elapsed: Duration) {
-    sleep((start + elapsed).saturating_duration_since(Instant::now()));
 }
 
 /// What became of the values of a test.
