@@ -87,6 +87,14 @@ pub(crate) fn allow_descriptors() -> usize {
     usize::try_from(limit.rlim_max).unwrap_or(usize::MAX)
 }
 
+/// Tests servers with one worker and with two, at once: much of the time is spent on waits.
+pub(crate) fn both(test: impl Fn(usize) + Sync) {
+    thread::scope(|threads| {
+        threads.spawn(|| test(2));
+        test(1);
+    });
+}
+
 /// Runs a task on so many workers.
 pub(crate) fn on<T: Send>(workers: usize, task: impl FnOnce() -> T + Send) -> T {
     fibra::Runtime::builder().workers(workers).build().expect("a runtime").run(task)

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use crate::common::client::{ask, ends, exchange, exchange_paced, payload, reset, write_until_stuck};
 use crate::common::server::Server;
-use crate::common::{MOST, NOISE, room_for, until};
+use crate::common::{MOST, NOISE, both, room_for, until};
 
-/// Does `harm` to a server with one worker, then to one with two. It must serve afterwards, and have closed everything.
-fn harmed(harm: impl Fn(&Server)) {
-    [1, 2].into_iter().for_each(|workers| harmed_once(workers, &harm));
+/// Does `harm` to a server with one worker and to one with two. It must serve afterwards, and have closed everything.
+fn harmed(harm: impl Fn(&Server) + Sync) {
+    both(|workers| harmed_once(workers, &harm));
 }
 
 fn harmed_once(workers: usize, harm: impl Fn(&Server)) {
@@ -163,11 +163,11 @@ const FEW: usize = 64;
 
 #[test]
 fn no_descriptor_left_to_accept_with() {
-    for workers in [1, 2] {
+    both(|workers| {
         let (server, stderr) = Server::with_descriptors(workers, FEW);
         let complaints = count_complaints(stderr);
         recovers(&server, |server| exhaust(server, &complaints));
-    }
+    });
 }
 
 /// Connects more clients than the server can accept, and sees that all of them are served in the end.

@@ -302,7 +302,7 @@ fn http_server_tells_clients_that_it_refuses_them() {
 /// A client that sends on and on after its last answer is heard for a limited number of bytes and time.
 #[test]
 fn http_server_does_not_read_for_ever_from_refused_clients() {
-    let server = Server::with_patience("http_server", 3000);
+    let server = Server::with_patience("http_server", 1000);
     let before = server.settled_descriptors();
     let refused = || {
         let mut stream = server.connect();
@@ -342,32 +342,38 @@ fn http_server_survives_all_kinds_of_nonsense() {
 #[test]
 fn http_server_cuts_off_slow_clients_and_serves_the_others_meanwhile() {
     let server = Server::with_patience("http_server", 2000);
-    // One after the other: bytes that come in time one by one do not buy more time for the whole.
-    let mut drip = server.connect();
-    let mut sent = 0;
-    while drip.write_all(b"x").is_ok() && sent < 10_000 {
-        sent += 1;
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    assert!(sent < 10_000, "a request may take for ever");
-    // Others are served meanwhile.
-    let slow = (0..200).map(|_| {
-        let mut stream = server.connect();
-        stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent");
-        stream
-    });
-    let slow: Vec<TcpStream> = slow.collect();
-    http::serves(&server);
-    for mut stream in slow {
-        assert_eq!(http::answer(&mut stream).0, 408);
-        ends(&mut stream);
-    }
-    // A client that takes no answers is cut off as well, and costs little memory until then.
-    let mut greedy = server.connect();
-    let many = PLAINTEXT.repeat(1000);
-    until(|| match greedy.write_all(&many) {
-        Ok(()) => Err("the server takes requests for ever".to_owned()),
-        Err(_) => Ok(()),
+    std::thread::scope(|clients| {
+        // Bytes that come in time one by one do not buy more time for the whole.
+        clients.spawn(|| {
+            let mut drip = server.connect();
+            let mut sent = 0;
+            while drip.write_all(b"x").is_ok() && sent < 10_000 {
+                sent += 1;
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            assert!(sent < 10_000, "a request may take for ever");
+        });
+        // A client that takes no answers is cut off as well, and costs little memory until then.
+        clients.spawn(|| {
+            let mut greedy = server.connect();
+            let many = PLAINTEXT.repeat(1000);
+            until(|| match greedy.write_all(&many) {
+                Ok(()) => Err("the server takes requests for ever".to_owned()),
+                Err(_) => Ok(()),
+            });
+        });
+        let slow = (0..200).map(|_| {
+            let mut stream = server.connect();
+            stream.write_all(b"GET / HTTP/1.1\r\nhost:").expect("sent");
+            stream
+        });
+        let slow: Vec<TcpStream> = slow.collect();
+        // Others are served meanwhile.
+        http::serves(&server);
+        for mut stream in slow {
+            assert_eq!(http::answer(&mut stream).0, 408);
+            ends(&mut stream);
+        }
     });
     http::serves(&server);
 }
@@ -375,7 +381,7 @@ fn http_server_cuts_off_slow_clients_and_serves_the_others_meanwhile() {
 #[test]
 fn http_server_counts_the_time_of_each_request_from_its_own_begin() {
     // What passes while this thread or the server is held up is the client's time, too: there is room for some seconds of that.
-    const PATIENCE: u64 = 8000;
+    const PATIENCE: u64 = 6000;
     const MOST_OF_IT: Duration = Duration::from_millis(PATIENCE * 11 / 20);
     let server = Server::with_patience("http_server", PATIENCE);
     // Their heads are answered before their bodies come.

@@ -16,7 +16,7 @@ use crate::common::faulty::{
 use crate::common::http::{self, PLAINTEXT};
 use crate::common::resp;
 use crate::common::server::Server;
-use crate::common::{MOST, PATIENCE, until};
+use crate::common::{MOST, PATIENCE, both, until};
 
 /// How many clients suffer at once.
 const CLIENTS: usize = 4;
@@ -127,9 +127,9 @@ impl Victim {
     }
 }
 
-/// Does `harm` to a server with one worker, then to one with two; and then it serves again.
-fn harmed(kind: Kind, patience: &str, harm: impl Fn(&Victim)) {
-    for workers in [1, 2] {
+/// Does `harm` to a server with one worker and to one with two; and then it serves again.
+fn harmed(kind: Kind, patience: &str, harm: impl Fn(&Victim) + Sync) {
+    let each = |workers| {
         let victim = Victim::new(kind, workers, patience);
         victim.serves();
         let before: Vec<usize> = victim.all().map(Server::settled_descriptors).collect();
@@ -137,7 +137,8 @@ fn harmed(kind: Kind, patience: &str, harm: impl Fn(&Victim)) {
         victim.serves();
         victim.all().zip(before).for_each(|(server, before)| server.comes_to(before));
         victim.serves();
-    }
+    };
+    both(each);
 }
 
 /// Lets several clients speak at once through a proxy that does them harm, and a healthy one beside them.

@@ -14,7 +14,7 @@ use crate::common::{http, resp};
 use parse::{ARGUMENTS, BULK, Input, LINE, Malformed};
 
 /// How long the servers wait for the rest of a request, in milliseconds: where that is looked at, and where it is not.
-const SHORT: u64 = 3000;
+const SHORT: u64 = 2000;
 const LONG: u64 = 30_000;
 /// How many random changes are made, in the process and over connections.
 const MUTANTS: usize = 40_000;

@@ -555,34 +555,40 @@ fn slow_clients_are_cut_off_and_idle_ones_are_not() {
     let mut silent = server.connect();
     // In one packet, lest it is slow as well.
     assert_eq!(ask(&mut silent, &["SET", "big", &"x".repeat(50_000)]), OK.as_bytes());
-    // Bytes that come in time one by one do not buy more time for the whole.
-    let mut drip = server.connect();
-    let mut sent = 0;
-    while drip.write_all(b"x").is_ok() && sent < 4000 {
-        sent += 1;
-        thread::sleep(Duration::from_millis(10));
-    }
-    assert!(sent < 4000, "a request may take for ever");
-    // Others are served meanwhile.
-    let begins = [&b"*"[..], b"*1\r", b"*1\r\n$4\r\nPIN", b"GET a", b"PING\r\nPI"];
-    let slow = (0..200).map(|number| {
-        let mut stream = server.connect();
-        stream.write_all(begins[number % begins.len()]).expect("sent");
-        stream
-    });
-    let slow: Vec<TcpStream> = slow.collect();
-    serves(&server);
-    for mut stream in slow {
-        let mut replies = String::new();
-        stream.read_to_string(&mut replies).expect("the end");
-        assert!(["", "+PONG\r\n"].contains(&&*replies), "{replies}");
-    }
-    // A client that takes no answers is cut off as well, and costs little memory until then.
-    let mut greedy = server.connect();
-    let many = pack(&["GET", "big"]).repeat(100);
-    until(|| match greedy.write_all(&many) {
-        Ok(()) => Err("the server takes requests for ever".to_owned()),
-        Err(_) => Ok(()),
+    thread::scope(|clients| {
+        // Bytes that come in time one by one do not buy more time for the whole.
+        clients.spawn(|| {
+            let mut drip = server.connect();
+            let mut sent = 0;
+            while drip.write_all(b"x").is_ok() && sent < 4000 {
+                sent += 1;
+                thread::sleep(Duration::from_millis(10));
+            }
+            assert!(sent < 4000, "a request may take for ever");
+        });
+        // A client that takes no answers is cut off as well, and costs little memory until then.
+        clients.spawn(|| {
+            let mut greedy = server.connect();
+            let many = pack(&["GET", "big"]).repeat(100);
+            until(|| match greedy.write_all(&many) {
+                Ok(()) => Err("the server takes requests for ever".to_owned()),
+                Err(_) => Ok(()),
+            });
+        });
+        let begins = [&b"*"[..], b"*1\r", b"*1\r\n$4\r\nPIN", b"GET a", b"PING\r\nPI"];
+        let slow = (0..200).map(|number| {
+            let mut stream = server.connect();
+            stream.write_all(begins[number % begins.len()]).expect("sent");
+            stream
+        });
+        let slow: Vec<TcpStream> = slow.collect();
+        // Others are served meanwhile.
+        serves(&server);
+        for mut stream in slow {
+            let mut replies = String::new();
+            stream.read_to_string(&mut replies).expect("the end");
+            assert!(["", "+PONG\r\n"].contains(&&*replies), "{replies}");
+        }
     });
     serves(&server);
     assert_eq!(ask(&mut silent, &["EXISTS", "big"]), b":1\r\n");

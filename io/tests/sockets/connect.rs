@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::common::sides::beside;
-use crate::common::{everywhere, in_tasks, kind, listener, listener6, until};
+use crate::common::{everywhere, everywhere_at_once, in_tasks, kind, listener, listener6, until};
 use crate::refused::refused;
 use crate::silent::Silent;
 use fibra_io::net::{TcpSocket, TcpStream};
@@ -25,7 +25,7 @@ fn asking(address: SocketAddr) -> usize {
 
 #[test]
 fn a_silent_address_does_not_hold_up_the_next() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let silent = Silent::new();
         let (listener, address) = listener();
         let start = Instant::now();
@@ -40,7 +40,7 @@ fn a_silent_address_does_not_hold_up_the_next() {
 
 #[test]
 fn several_silent_addresses_cost_a_head_start_each() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         let stream = TcpStream::connect(&[silent.address, silent.address, address][..]).unwrap();
@@ -71,7 +71,7 @@ fn the_last_error_is_told_if_none_answers() {
 /// The stream that wins after a race is as blocking as any once it is given to std.
 #[test]
 fn the_winner_is_an_ordinary_stream() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         let stream = TcpStream::connect(&[silent.address, address][..]).unwrap();
@@ -82,7 +82,7 @@ fn the_winner_is_an_ordinary_stream() {
 #[cfg(target_os = "linux")]
 #[test]
 fn losers_are_closed_when_the_race_is_over() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         TcpStream::connect(&[silent.address, silent.address, address][..]).unwrap();
@@ -92,7 +92,7 @@ fn losers_are_closed_when_the_race_is_over() {
 
 #[test]
 fn an_attempt_that_fails_does_not_end_the_others() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let silent = Silent::new();
         let (_listener, address) = listener();
         let addresses = [silent.address, refused(), silent.address, refused(), address];
@@ -105,7 +105,7 @@ fn an_attempt_that_fails_does_not_end_the_others() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_late_answer_counts() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let (slow, silent) = (Silent::new(), Silent::new());
         let addresses = [slow.address, silent.address];
         let racer = beside(move || TcpStream::connect(&addresses[..]).unwrap().peer_addr().unwrap());
@@ -132,7 +132,7 @@ fn a_race_that_is_left_closes_all() {
 
 #[test]
 fn ipv4_answers_where_ipv6_is_silent() {
-    everywhere(|| {
+    everywhere_at_once(|| {
         let (_listener, address) = listener();
         // An address of the range for documentation, which is routed nowhere: refused at once, or never answered.
         let nowhere = SocketAddr::from((std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9));

@@ -10,6 +10,13 @@ use fibra_runtime::{self as fibra, Builder, Handle, Runtime, task};
 
 const WORKERS: [usize; 3] = [1, 2, 4];
 
+/// Runs `test` for each number of workers, at once: it sleeps for most of its time.
+fn on_workers(test: impl Fn(usize) + Sync) {
+    let _guard = hang_guard();
+    let test = &test;
+    thread::scope(|threads| WORKERS.map(|workers| _ = threads.spawn(move || test(workers))));
+}
+
 /// Long against what a busy machine takes from a worker now and then.
 const LIMIT: Duration = Duration::from_millis(200);
 
@@ -38,8 +45,7 @@ fn told(seen: &Seen, id: u64) -> usize {
 
 #[test]
 fn a_stall_is_told_once_with_its_task_and_worker() {
-    let _guard = hang_guard();
-    for workers in WORKERS {
+    on_workers(|workers| {
         let (builder, seen) = watched(workers);
         let runtime = builder.build().unwrap();
         let log = Arc::clone(&seen);
@@ -61,7 +67,7 @@ fn a_stall_is_told_once_with_its_task_and_worker() {
         assert!(seen[0].1 < workers && seen[0].2 > LIMIT, "{seen:?}");
         assert!(runtime.stalls() > before);
         assert_eq!(runtime.handle().stalls(), runtime.stalls());
-    }
+    });
 }
 
 #[test]
@@ -80,8 +86,7 @@ fn each_stall_of_a_task_is_told() {
 
 #[test]
 fn tasks_that_sleep_or_yield_are_not_told_and_an_idle_worker_neither() {
-    let _guard = hang_guard();
-    for workers in WORKERS {
+    on_workers(|workers| {
         let (builder, seen) = watched(workers);
         let sleeper = builder.build().unwrap().run(|| {
             let yielding = fibra::spawn(|| {
@@ -97,7 +102,7 @@ fn tasks_that_sleep_or_yield_are_not_told_and_an_idle_worker_neither() {
             id
         });
         assert!(seen.lock().unwrap().iter().all(|stall| stall.0 != sleeper));
-    }
+    });
 }
 
 #[test]
