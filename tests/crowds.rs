@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use common::client::{ask, leave, reset};
+use common::client::{leave, reset};
 use common::http::{self, PLAINTEXT};
 use common::server::Server;
 use common::{HANG, allow_descriptors, room_for, until};
@@ -95,50 +95,68 @@ fn slow_clients_are_ended_and_others_are_served_meanwhile() {
 }
 
 /// What a client asks, and how it sees that the answer is right.
-type Asks = fn(&mut TcpStream);
-
-fn asks_echo(stream: &mut TcpStream) {
-    ask(stream, b"still here");
+struct Talk {
+    request: &'static [u8],
+    answered: fn(&mut TcpStream),
 }
 
-fn asks_http(stream: &mut TcpStream) {
-    stream.write_all(PLAINTEXT).expect("sent");
-    http::plaintext(stream);
+const ECHO: Talk = Talk {
+    request: b"still here",
+    answered: |stream| {
+        let mut reply = [0; 10];
+        stream.read_exact(&mut reply).expect("echoed");
+        assert_eq!(&reply, b"still here");
+    },
+};
+
+const HTTP: Talk = Talk { request: PLAINTEXT, answered: |stream| http::plaintext(stream) };
+
+impl Talk {
+    /// Asks on each of the streams before the first answer is read: to wait for each answer in turn costs a change of
+    /// processes, or more where the machine is busy.
+    fn asks<'a>(&self, streams: impl IntoIterator<Item = &'a mut TcpStream>) {
+        let ask = |stream: &'a mut TcpStream| {
+            stream.write_all(self.request).expect("sent");
+            stream
+        };
+        let asked: Vec<_> = streams.into_iter().map(ask).collect();
+        asked.into_iter().for_each(self.answered);
+    }
 }
 
 /// A client that asks once and leaves; the server keeps nothing of it.
-fn visits(server: &Server, asks: Asks) {
+fn visits(server: &Server, talk: &Talk) {
     let mut stream = server.connect();
-    asks(&mut stream);
+    talk.asks([&mut stream]);
     leave(stream);
 }
 
 /// Opens as many connections as there may be, all at once, of which each asks once and stays; then they go, one half in order,
 /// the other by reset. Gives how much of the server's memory was resident before, in KiB.
-fn idle_crowd(server: &Server, asks: Asks) -> usize {
+fn idle_crowd(server: &Server, talk: &Talk) -> usize {
     let most = room_for(IDLE, OTHERS);
-    visits(server, asks);
+    visits(server, talk);
     let (before, memory) = (server.settled_descriptors(), server.resident());
     let mut streams = Vec::with_capacity(most);
     let mut busy = server.connect();
-    asks(&mut busy);
+    talk.asks([&mut busy]);
     let others = || {
         fill(server, &mut streams, most);
         let opened = server.resident();
-        streams.iter_mut().for_each(asks);
+        talk.asks(&mut streams);
         let asked = server.resident();
         let each = |now: usize| (now.saturating_sub(memory) << 10) / most;
         println!("{most} idle connections: {} bytes each, {} after a request", each(opened), each(asked));
-        streams.iter_mut().step_by(100).for_each(asks);
+        talk.asks(streams.iter_mut().step_by(100));
     };
-    meanwhile(others, || asks(&mut busy));
+    meanwhile(others, || talk.asks([&mut busy]));
     leave(busy);
     assert_eq!(streams.len(), most, "there is room for more connections");
     for (index, stream) in streams.into_iter().enumerate() {
         if index % 2 == 0 { drop(stream) } else { reset(stream) }
     }
     server.comes_to(before);
-    visits(server, asks);
+    visits(server, talk);
     memory
 }
 
@@ -161,11 +179,11 @@ fn ten_thousand_idle_connections_of_echo_server() {
     for workers in [1, 2] {
         allow_descriptors();
         let server = Server::with_workers(workers);
-        let memory = idle_crowd(&server, asks_echo);
+        let memory = idle_crowd(&server, &ECHO);
         server.gives_memory_back(memory, TABLES);
         if workers == 2 {
             // The tables have room for as many by now: nothing is added.
-            let memory = idle_crowd(&server, asks_echo);
+            let memory = idle_crowd(&server, &ECHO);
             server.gives_memory_back(memory, 0);
         }
     }
@@ -175,5 +193,5 @@ fn ten_thousand_idle_connections_of_echo_server() {
 fn ten_thousand_idle_connections_of_http_server() {
     let _alone = alone();
     allow_descriptors();
-    _ = idle_crowd(&Server::with_patience("http_server", 60_000), asks_http);
+    _ = idle_crowd(&Server::with_patience("http_server", 60_000), &HTTP);
 }
