@@ -52,9 +52,9 @@ fn use_nearly_all_of(stack_size: usize, at_the_bottom: &mut dyn FnMut()) -> usiz
 }
 
 #[test]
-fn two_hundred_thousand_tasks_share_eight_stacks_at_full_depth() {
+fn twenty_thousand_tasks_share_eight_stacks_at_full_depth() {
     const SIZE: usize = 32 * 1024;
-    const TASKS: usize = 200_000;
+    const TASKS: usize = 20_000;
     let _guard = hang_guard();
     let builder = Runtime::builder().workers(2).max_stacks(8).stack_size(SIZE);
     let runtime = builder.stack_patience(LONG).build().unwrap();

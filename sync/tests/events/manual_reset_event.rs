@@ -200,7 +200,7 @@ fn sets_and_deadlines_that_meet_between_tasks_and_threads() {
         let (event, stop) = (ManualResetEvent::new(false), AtomicBool::new(false));
         thread::scope(|threads| {
             threads.spawn(|| {
-                storm(&event, 2000);
+                storm(&event, 500);
                 stop.store(true, SeqCst);
                 event.set();
             });

@@ -169,7 +169,8 @@ pub(crate) fn play<T: Send + Sync + 'static, H: 'static>(row: Row<T, H>, prepare
     let row = Arc::new(row);
     let (before, after, (in_tasks, in_threads)) = counting(|| {
         let warm_up = || {
-            row.play_everywhere(LANES, prepared);
+            // One batch for each end, whatever its share.
+            row.play_everywhere(1, prepared);
             in_use()
         };
         let before = (0..3).map(|_| warm_up()).max().expect("three of them");
