@@ -1,8 +1,7 @@
 //! What the tests of primitives and of sockets share, which keep each promise in plain threads and in tasks by the same
 //! code: something that runs beside the test and is of its kind, and the guard against hangs.
 
-mod hang;
-mod rest;
+pub(crate) mod hang;
 
 use std::cell::RefCell;
 use std::fs;
@@ -56,9 +55,6 @@ fn spawn_noted<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> thr
 
 /// Lets what was started beside the test come as far as it goes, which must be an end or a wait for something.
 pub(crate) fn pause() {
-    if !threads_run_beside() {
-        return rest::until_others_sleep();
-    }
     loop {
         moment();
         // Seen twice, since a thread may also have slept on its way.
@@ -71,14 +67,6 @@ pub(crate) fn pause() {
     }
 }
 
-/// True if threads that were started beside the test have not ended.
-fn threads_run_beside() -> bool {
-    STARTED.with_borrow_mut(|started| {
-        started.retain(|stat| stat.exists());
-        !started.is_empty()
-    })
-}
-
 fn moment() {
     match wait::in_task() {
         true => fibra_runtime::sleep(Duration::from_millis(2)),
@@ -88,7 +76,11 @@ fn moment() {
 
 /// True if what was started beside the test has come as far as it goes: it sleeps, or has ended.
 fn have_come_to_rest() -> bool {
-    STARTED.with_borrow(|started| started.iter().all(sleeps)) && wait::others_are_asleep()
+    let threads_sleep = STARTED.with_borrow_mut(|started| {
+        started.retain(|stat| stat.exists());
+        started.iter().all(sleeps)
+    });
+    threads_sleep && wait::others_are_asleep()
 }
 
 /// True for a thread that sleeps, or is not there any more.

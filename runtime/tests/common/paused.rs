@@ -5,19 +5,19 @@
     reason = "each test binary uses what it needs; an expectation would fail in the one that uses all"
 )]
 
-mod hang;
-
 use std::time::Duration;
 
 use fibra_runtime::Runtime;
 use fibra_runtime::time::now;
+
+use crate::common::hang_guard;
 
 /// What a timer may be late in virtual time.
 pub(crate) const TICK: Duration = Duration::from_micros(20);
 
 /// Runs `promise` in virtual time.
 pub(crate) fn paused<T>(promise: impl FnOnce() -> T) -> T {
-    let _guard = hang::hang_guard();
+    let _guard = hang_guard();
     Runtime::builder().start_paused(true).run(promise).expect("a runtime")
 }
 

@@ -14,7 +14,7 @@ use fibra_sync::select;
 
 /// Runs `promise` in a plain thread, in a task of two workers, and in virtual time.
 fn in_both_times(promise: impl Fn() + Send + Sync) {
-    guarded(|| promise());
+    guarded(&promise);
     guarded(|| runtime(2).run(&promise));
     paused(promise);
 }
@@ -443,8 +443,8 @@ fn clones_of_a_timer_come_and_go_while_others_try_it() {
 fn in_virtual_time_timers_fire_when_they_are_due() {
     const HOUR: Duration = Duration::from_secs(3600);
     paused(|| {
+        let start = now();
         for timer in timers(HOUR) {
-            let start = now();
             assert!(is_about(timer.recv().unwrap() - start, HOUR));
             assert!(is_about(now() - start, HOUR));
         }

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::{Runtime, wait};
 
 pub(crate) use rounds::{ENOUGH, rounds};
+pub(crate) use sides::hang::hang_guard;
 pub(crate) use sides::{Side, beside, beside_in_a_thread, guarded, pause};
 
 pub(crate) fn runtime(workers: usize) -> Runtime {

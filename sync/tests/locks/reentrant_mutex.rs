@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::common::{Dice, beside, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime};
+use crate::paused::paused;
 use fibra_sync::{
     ArcReentrantMutexGuard, MappedReentrantMutexGuard, RawMutex, ReentrantMutex, ReentrantMutexGuard,
     ThreadAndTaskId,
@@ -62,22 +63,20 @@ fn others_wait_for_the_last_of_the_owners_guards() {
 
 #[test]
 fn it_belongs_to_a_task_and_not_to_its_thread() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let mutex = Arc::new(ReentrantMutex::new(()));
-            let guard = mutex.lock();
-            let other = Arc::clone(&mutex);
-            let task = fibra_runtime::spawn(move || {
-                assert!(!other.is_owned_by_current_thread());
-                assert!(other.try_lock().is_none());
-                assert!(other.try_lock_for(Duration::from_millis(1)).is_none());
-                let _guard = other.lock();
-            });
-            pause();
-            assert!(!task.is_finished());
-            drop(guard);
-            task.join().unwrap();
+    paused(|| {
+        let mutex = Arc::new(ReentrantMutex::new(()));
+        let guard = mutex.lock();
+        let other = Arc::clone(&mutex);
+        let task = fibra_runtime::spawn(move || {
+            assert!(!other.is_owned_by_current_thread());
+            assert!(other.try_lock().is_none());
+            assert!(other.try_lock_for(Duration::from_millis(1)).is_none());
+            let _guard = other.lock();
         });
+        fibra_runtime::sleep(Duration::from_millis(2));
+        assert!(!task.is_finished());
+        drop(guard);
+        task.join().unwrap();
     });
 }
 
