@@ -1,5 +1,7 @@
 //! What a simulated program can ask of its simulation.
 
+#![forbid(unsafe_code)]
+
 use std::cell::RefCell;
 use std::sync::Arc;
 

@@ -1,5 +1,7 @@
 //! Many runs of a program under different schedules, and the shrinking of a failure.
 
+#![forbid(unsafe_code)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -164,10 +166,11 @@ fn shrink(sim: &Builder, program: &Program, mut failure: Failure) -> Failure {
 
 #[track_caller]
 fn refuse_without_points() {
-    assert!(
-        cfg!(fibra_sim),
-        "an exploration preempts tasks at points, which are compiled with RUSTFLAGS=\"--cfg fibra_sim\" only"
-    );
+    if !cfg!(fibra_sim) {
+        panic!(
+            "an exploration preempts tasks at points, which need a build with RUSTFLAGS=\"--cfg fibra_sim\""
+        );
+    }
 }
 
 /// Returns true if the environment asks for one run.

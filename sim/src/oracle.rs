@@ -1,5 +1,7 @@
 //! One run: asks its strategy, counts the steps, and records the choices.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashMap;
 use std::mem;
 use std::sync::mpsc::Sender;

@@ -3,6 +3,8 @@
 //! A run is a row of decisions, each with a number of options. Option 0 is the default: the running task
 //! goes on, or the first ready one runs. A script lists the decisions that went otherwise.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,7 @@
 //! Strategies: how a run decides.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashMap;
 
 use fastrand::Rng;

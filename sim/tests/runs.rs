@@ -132,7 +132,7 @@ fn the_environment_repeats_a_run() {
 
 #[test]
 fn a_deadlock_is_a_failure_that_lists_all_waits() {
-    let failure = Sim::builder().build().try_run(|| fibra::task::park()).unwrap_err();
+    let failure = Sim::builder().build().try_run(fibra::task::park).unwrap_err();
     assert!(failure.reason().contains("all tasks sleep") && failure.reason().contains("park"), "{failure}");
 }
 
@@ -220,9 +220,9 @@ fn priorities_do_not_starve_the_tasks_that_a_spinner_waits_for() {
 
 #[test]
 fn misuse_explains_itself() {
-    let nested = message(|| drop(Sim::builder().run(|| drop(Sim::builder().run(|| ())))));
+    let nested = message(|| _ = Sim::builder().run(|| _ = Sim::builder().run(|| ())));
     assert!(nested.contains("a simulation was started inside a simulation"), "{nested}");
-    let timeless = message(|| drop(Sim::builder().time_limit(Duration::ZERO)));
+    let timeless = message(|| _ = Sim::builder().time_limit(Duration::ZERO));
     assert!(timeless.contains("time limit of zero"), "{timeless}");
     let other = message(|| replay(0, "7:1=1", || ()));
     assert!(other.contains("version 7, and this crate reads version 1"), "{other}");

@@ -144,7 +144,7 @@ pub(crate) struct Worker {
     /// The tasks bound to this worker were told of the shutdown.
     pub(super) told: Cell<bool>,
     /// What decides on the next task, in a simulation.
-    pub(super) simulation: Option<Simulation>,
+    pub(super) simulation: Option<Box<Simulation>>,
     /// Virtual time was held at the last look.
     pub(super) stands: Cell<bool>,
 }
@@ -193,7 +193,7 @@ impl Worker {
             next_trim: Cell::new(clock::machine()),
             trim_owed: Cell::new(false),
             told: Cell::new(false),
-            simulation: shared.config.oracle.as_ref().map(Simulation::new),
+            simulation: shared.config.oracle.as_ref().map(|oracle| Box::new(Simulation::new(oracle))),
             stands: Cell::new(false),
             random: Random::new(shared.config.seed, index),
             block,
