@@ -6,7 +6,9 @@ pub use crate::api::join_handle::JoinArm;
 pub use crate::api::sleep::{sleep_to, sleep_within};
 pub use crate::base::abort::take_back;
 pub use crate::base::spin_lock::{Lock, LockGuard};
-pub use crate::scheduler::budget::{charge, charge_poll};
+pub use crate::scheduler::budget::{charge, charge_after, charge_poll};
+pub use crate::scheduler::oracle::{Asked, Oracle};
+pub use crate::scheduler::simulated::point;
 pub use crate::sleep::any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub use crate::sleep::back_off::{Looks, back_off_until};
 pub use crate::sleep::caller::{

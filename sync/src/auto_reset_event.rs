@@ -100,6 +100,7 @@ impl AutoResetEvent {
     /// Lets the longest waiter through, or else the next caller.
     #[inline]
     pub fn set(&self) {
+        wait::point();
         self.queue.with(|(), waiters| {
             let age = self.age();
             if waiters.serve_front(0, |of_set| *of_set = age).is_none() {
@@ -114,6 +115,7 @@ impl AutoResetEvent {
     /// [`Select`](crate::channel::Select) has chosen, that is dropped later without its use: the
     /// reset wins. Of waiters only those get that set that came before the reset.
     pub fn reset(&self) {
+        wait::point();
         self.queue.with(|(), _| self.change(self.age() + ONE_AGE));
     }
 

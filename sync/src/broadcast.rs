@@ -133,6 +133,7 @@ impl<T> Sender<T> {
     /// assert_eq!(sender.send("lost"), Err(SendError("lost")));
     /// ```
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
+        wait::point();
         match self.ring.send(Arc::new(value)) {
             Ok(Sent { receivers, overwritten }) => {
                 drop(overwritten);
@@ -146,6 +147,7 @@ impl<T> Sender<T> {
 
     /// Makes a receiver of all later messages.
     pub fn subscribe(&self) -> Receiver<T> {
+        wait::point();
         let next = self.ring.with(|state| state.subscribe());
         Receiver { ring: Arc::clone(&self.ring), next }
     }
@@ -305,6 +307,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
+        wait::point();
         self.ring.remove_sender();
     }
 }
@@ -440,6 +443,7 @@ impl<T> Receiver<T> {
 
     /// Makes a further receiver, of all later messages.
     pub fn resubscribe(&self) -> Self {
+        wait::point();
         let next = self.ring.with(|state| state.subscribe());
         Receiver { ring: Arc::clone(&self.ring), next }
     }
@@ -492,6 +496,7 @@ impl<T> ArmPolicy<State<Arc<T>>, (), 2> for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
+        wait::point();
         let end = self.ring.unsubscribe();
         drop_all(|| {
             // A few at a time, so that the lock is not held for long, and not at all while a value is dropped.

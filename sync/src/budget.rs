@@ -25,7 +25,7 @@ pub(crate) async fn charge() {
 /// So a loop over the look lets other tasks run, and a look that finds something costs no more.
 #[cold]
 pub(crate) fn missed() -> bool {
-    wait::charge();
+    wait::charge_after();
     false
 }
 
@@ -43,9 +43,10 @@ pub(crate) fn found<T>(value: Option<T>) -> Option<T> {
 /// A caller that yields does so within its time. No other caller reads a clock before it waits.
 #[inline]
 pub(crate) fn charge_within(timeout: Duration) -> impl FnOnce() -> Option<Instant> {
+    wait::point();
     let begun = wait::charge_poll().then(|| {
         let deadline = time::deadline(timeout);
-        wait::charge();
+        wait::charge_after();
         deadline
     });
     move || begun.unwrap_or_else(|| time::deadline(timeout))

@@ -86,6 +86,7 @@ impl RawCondvar {
     #[inline(always)]
     #[track_caller]
     fn wait_to(&self, mutex: &RawMutex, deadline: Option<Instant>) -> bool {
+        wait::point();
         wait::cancellation_point();
         let waiter = Waiter::new(wait::waiter_address(), wait::current_worker());
         let until =
@@ -110,6 +111,7 @@ impl RawCondvar {
     /// Moves up to `limit` waiters to their mutex.
     #[inline]
     fn notify(&self, limit: usize) -> usize {
+        wait::point();
         let count = self.waiters.notify(|Borrowed(mutex), waiters| {
             // SAFETY: a waiter is in the set and borrows the mutex. It leaves under the lock of the set, which is held.
             unsafe { &*mutex }.core().requeue(waiters, limit)

@@ -68,6 +68,7 @@ impl Countdown {
 
     /// Counts down by `steps`.
     pub(crate) fn signal(&self, steps: u64) -> Signalled {
+        wait::point();
         // Relaxed: the exchange decides.
         let mut seen = self.count.load(Ordering::Relaxed);
         loop {
@@ -99,6 +100,7 @@ impl Countdown {
 
     /// Counts up by `steps`.
     pub(crate) fn add(&self, steps: u64, zero: Zero) -> Added {
+        wait::point();
         // Relaxed, here and below: nothing is published.
         let mut seen = self.count.load(Ordering::Relaxed);
         loop {

@@ -12,6 +12,7 @@ use fibra_runtime::time;
 
 use crate::budget;
 use crate::once::{End, Name, Once};
+use crate::wait;
 
 const NAME: Name = Name("LazyLock");
 
@@ -71,6 +72,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[inline]
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
+        wait::point();
         match this.value.get() {
             Some(value) => value,
             None => this.fill(),
@@ -114,6 +116,7 @@ impl<T, F> LazyLock<T, F> {
     /// Returns the value if it has been made. Does not wait.
     #[inline]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
+        wait::point();
         budget::found(this.value.get())
     }
 
@@ -142,7 +145,7 @@ impl<T, F> LazyLock<T, F> {
     #[track_caller]
     pub fn wait_timeout(this: &LazyLock<T, F>, timeout: Duration) -> Option<&T> {
         this.once.wait_to(NAME, false, time::deadline(timeout));
-        LazyLock::get(this)
+        this.value.get()
     }
 
     /// Waits until another caller has made the value, at most until `deadline`.
@@ -157,7 +160,7 @@ impl<T, F> LazyLock<T, F> {
     #[track_caller]
     pub fn wait_deadline(this: &LazyLock<T, F>, deadline: Instant) -> Option<&T> {
         this.once.wait_to(NAME, false, Some(deadline));
-        LazyLock::get(this)
+        this.value.get()
     }
 
     /// Returns the value for changes, if it has been made.
@@ -199,7 +202,7 @@ impl<T: UnwindSafe + RefUnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T,
 impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut tuple = f.debug_tuple("LazyLock");
-        match LazyLock::get(self) {
+        match self.value.get() {
             Some(value) => tuple.field(value),
             None => tuple.field(&format_args!("<uninit>")),
         };

@@ -70,6 +70,7 @@ impl ManualResetEvent {
 
     /// Sets the event and wakes all waiters.
     pub fn set(&self) {
+        wait::point();
         self.queue.with(|(), waiters| {
             // Release: pairs with the Acquire in `is_set`.
             self.is_set.store(true, Ordering::Release);
@@ -79,6 +80,7 @@ impl ManualResetEvent {
 
     /// Resets the event: later callers wait for the next [`set`](ManualResetEvent::set).
     pub fn reset(&self) {
+        wait::point();
         // Relaxed: nothing is published.
         self.queue.with(|(), _| self.is_set.store(false, Ordering::Relaxed));
     }

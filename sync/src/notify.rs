@@ -87,6 +87,7 @@ impl Notify {
     ///
     /// Notifications without a waiter are kept as one.
     pub fn notify_one(&self) {
+        wait::point();
         self.queue.with(give);
     }
 
@@ -95,6 +96,7 @@ impl Notify {
     /// They are those that wait, and the futures of [`notified_async`](Notify::notified_async) that
     /// were made before. Nothing is kept for later callers.
     pub fn notify_waiters(&self) {
+        wait::point();
         self.queue.with(|state, waiters| {
             state.round += 1;
             waiters.serve_all(0);

@@ -107,6 +107,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
+        wait::point();
         if self.raw.is_complete() {
             return;
         }
@@ -136,6 +137,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
+        wait::point();
         if self.raw.is_complete() {
             return;
         }
@@ -150,6 +152,7 @@ impl Once {
     /// What it wrote is then visible.
     #[inline]
     pub fn is_completed(&self) -> bool {
+        wait::point();
         self.raw.is_complete() || budget::missed()
     }
 
@@ -166,6 +169,7 @@ impl Once {
     /// assert!(once.state().is_completed());
     /// ```
     pub fn state(&self) -> OnceState {
+        wait::point();
         let state = match self.raw.phase() {
             Phase::Complete => return OnceState::Done,
             Phase::Incomplete => OnceState::New,
@@ -350,6 +354,7 @@ struct Run<'a> {
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
+        wait::point();
         self.raw.end(self.end);
     }
 }

@@ -12,6 +12,7 @@ use fibra_runtime::time;
 
 use crate::budget;
 use crate::once::{End, Name, Once};
+use crate::wait;
 
 const NAME: Name = Name("OnceCell");
 
@@ -57,6 +58,7 @@ impl<T> OnceCell<T> {
     /// Returns the value if the cell is full. Does not wait.
     #[inline]
     pub fn get(&self) -> Option<&T> {
+        wait::point();
         budget::found(self.value.get())
     }
 
@@ -98,7 +100,7 @@ impl<T> OnceCell<T> {
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
         self.once.wait_to(NAME, true, time::deadline(timeout));
-        self.get()
+        self.value.get()
     }
 
     /// Waits at most until `deadline` for the value; returns `None` if there is none.
@@ -111,7 +113,7 @@ impl<T> OnceCell<T> {
     #[track_caller]
     pub fn wait_deadline(&self, deadline: Instant) -> Option<&T> {
         self.once.wait_to(NAME, true, Some(deadline));
-        self.get()
+        self.value.get()
     }
 
     /// Waits until the cell is full, as a future.
@@ -227,6 +229,7 @@ impl<T> OnceCell<T> {
     #[inline]
     #[track_caller]
     pub fn get_or_try_init<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
+        wait::point();
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
@@ -254,7 +257,7 @@ impl<T> OnceCell<T> {
 
     /// The value, once the cell is full.
     fn completed(&self) -> &T {
-        self.get().expect("a run that completes has written the value")
+        self.value.get().expect("a run that completes has written the value")
     }
 
     /// Returns the value if the cell is full. Consumes the cell.

@@ -100,6 +100,7 @@ impl<T> Sender<T> {
     /// # Errors
     /// Gives the value back if the receiver is dropped or closed.
     pub fn send(mut self, value: T) -> Result<(), T> {
+        wait::point();
         match self.half.take() {
             Some(half) => half.send(value),
             None => unreachable!("a send consumes the sender"),
@@ -211,6 +212,7 @@ impl<T> Sender<T> {
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         if let Some(half) = self.half.take() {
+            wait::point();
             half.hang_up();
         }
     }
@@ -332,6 +334,7 @@ impl<T> Receiver<T> {
     /// ```
     pub fn close(&mut self) {
         if let Some(half) = &self.half {
+            wait::point();
             half.close();
         }
     }
@@ -359,7 +362,9 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if let Some(value) = self.take_outcome() {
+        let Some(half) = self.half.take() else { return };
+        wait::point();
+        if let Some(value) = half.take() {
             // No cancellation cuts its destructor short.
             shield(|| drop(value));
         }

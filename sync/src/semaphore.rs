@@ -138,6 +138,7 @@ impl Semaphore {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn close(&self) {
+        wait::point();
         self.queue.with(|(), waiters| {
             self.claim();
             // Release: pairs with the Acquire in `was_closed`. WAITERS is set, so no other party changes the word.
@@ -285,6 +286,7 @@ impl Semaphore {
     /// Changes the number of free permits as `how` says, and serves. Returns the number before, or `None` if `how` refuses it.
     #[inline]
     fn change(&self, how: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+        wait::point();
         // Release: as in `free_permits`.
         match self.try_change(&how, Ordering::Release) {
             Ok(free) => Some(free),

@@ -175,6 +175,7 @@ impl<T> Sender<T> {
     /// assert_eq!(*sender.borrow(), "second");
     /// ```
     pub fn send(&self, value: T) -> Result<(), SendError<T>> {
+        wait::point();
         if self.receivers() == 0 {
             return Err(SendError(value));
         }
@@ -244,6 +245,7 @@ impl<T> Sender<T> {
 
     /// Makes a receiver that counts the present value as seen.
     pub fn subscribe(&self) -> Receiver<T> {
+        wait::point();
         self.shared.versions.with(|counts| counts.receivers += 1);
         Receiver { seen: self.shared.versions.look().version, shared: Arc::clone(&self.shared) }
     }
@@ -357,6 +359,7 @@ impl<T: Default> Default for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
+        wait::point();
         self.shared.versions.remove_sender();
     }
 }
@@ -435,6 +438,7 @@ impl<T> Receiver<T> {
 
     /// Counts the present value as seen.
     pub fn mark_unchanged(&mut self) {
+        wait::point();
         self.seen = self.shared.versions.look().version;
     }
 
@@ -642,6 +646,7 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
+        wait::point();
         self.shared.versions.remove_receiver();
     }
 }

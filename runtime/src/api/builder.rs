@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::api::join_handle::JoinHandle;
 use crate::scheduler::current;
 use crate::scheduler::shared::{self, Shared};
+use crate::scheduler::simulated::point;
 use crate::scheduler::wake;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points::may_unwind;
@@ -19,6 +20,9 @@ use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw::{self, TaskHooks};
 use crate::tasks::switch_hook::{Switch, SwitchHook};
+
+/// The stack of a task that stands for a closure on the blocking pool: as much as its threads have.
+const POOL_STACK_SIZE: usize = 2 << 20;
 
 /// Describes a task: its name, the size of its stack, where it may run.
 ///
@@ -228,7 +232,7 @@ impl Builder {
         K: TaskHooks,
     {
         self.inherit();
-        self.locate();
+        self.begin();
         // SAFETY: by this function's contract.
         let made = current::with_worker(|worker| unsafe { self.make_local(worker, f, hooks) });
         made.unwrap_or_else(|| off_the_runtime("spawn_local")).queue(spawn_here)
@@ -265,8 +269,11 @@ impl Builder {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        if shared.is_simulated() {
+            return self.stack_size(POOL_STACK_SIZE).spawn_on_runtime(shared, f);
+        }
         self.nature = nature;
-        self.locate();
+        self.begin();
         self.make_owned(shared, f).queue(|task| {
             // SAFETY: made just now; the runtime's count goes to the pool.
             unsafe { shared.spawn_on_pool(task) };
@@ -293,7 +300,7 @@ impl Builder {
         T: Send + 'static,
     {
         self.inherit();
-        self.locate();
+        self.begin();
         self.nature = Nature::Local;
         self.make_owned(shared, f).queue(|task| count_out_refused(shared, shared.inject_at(index, task)))
     }
@@ -347,7 +354,7 @@ impl Builder {
         F: FnOnce() -> T,
         K: TaskHooks,
     {
-        self.locate();
+        self.begin();
         let Some(may_inherit) = current::with_worker(has_heirs) else {
             let shared = current::runtime().unwrap_or_else(|| off_the_runtime("spawn"));
             self.inherit();
@@ -377,7 +384,7 @@ impl Builder {
             return unsafe { self.spawn_erased(f, ()) };
         }
         self.inherit();
-        self.locate();
+        self.begin();
         // SAFETY: by this function's contract.
         unsafe { self.make(shared, None, f, ()) }.queue(|task| count_out_refused(shared, shared.inject(task)))
     }
@@ -430,6 +437,13 @@ impl Builder {
         F: FnOnce() -> T,
         K: TaskHooks,
     {
+        // Other tasks see the end of the task as well.
+        #[cfg(fibra_sim)]
+        let f = move || {
+            let value = f();
+            point();
+            value
+        };
         let nature = self.nature;
         let admitted = shared.live.admit(nature);
         let (slabs, id) = match worker {
@@ -456,10 +470,11 @@ impl Builder {
         }
     }
 
-    /// Notes the caller as the place of the spawn, unless one was noted before.
+    /// Begins the spawn of a task for the caller, whose place it notes, unless one was noted before.
     #[inline(always)]
     #[track_caller]
-    fn locate(&mut self) {
+    fn begin(&mut self) {
+        point();
         if !matches!(self.nature, Nature::Internal | Nature::Forked | Nature::Call) {
             self.spawned_at.get_or_insert(Location::caller());
         }

@@ -16,6 +16,7 @@ use slab::Slab;
 use crate::api::sleep;
 use crate::base::primitive::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::scheduler::budget::charge;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::arm::{ArmRules, QueueArm};
@@ -136,6 +137,7 @@ impl CancelToken {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn child_token(&self) -> CancelToken {
+        point();
         let mut state = self.0.lock();
         if self.0.is_cancelled() {
             return Self::with(true, None);
@@ -161,6 +163,7 @@ impl CancelToken {
     ///
     /// When it returns all of them are cancelled, even if an earlier call is still under way.
     pub fn cancel(&self) {
+        point();
         let mut below = self.0.fire();
         let mut fired = 0;
         while fired < below.len() {

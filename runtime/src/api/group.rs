@@ -19,6 +19,7 @@ use crate::api::builder::Builder;
 use crate::api::group_error::{GroupError, StillRunning};
 use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
@@ -220,6 +221,7 @@ impl<T> TaskGroup<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn len(&self) -> usize {
+        point();
         self.shared.queue.with(|state, _| state.len())
     }
 
@@ -371,6 +373,7 @@ impl<T> TaskGroup<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn try_join_next(&self) -> Option<Result<T, JoinError>> {
+        point();
         match self.take() {
             Poll::Ready(ended) => ended.map(|(_, handle)| handle.take()),
             Poll::Pending => None,
@@ -531,10 +534,11 @@ impl<T: Send + 'static> TaskGroup<T> {
 
     /// Takes a place for a new task, and waits while the limit leaves none.
     fn occupy(&self) -> usize {
-        if self.shared.limit < usize::MAX {
-            cancel_points::checkpoint();
-        }
         let limit = self.shared.limit;
+        match limit < usize::MAX {
+            true => cancel_points::checkpoint(),
+            false => point(),
+        }
         let place = |state: &mut State<T>| (state.running.len() < limit).then(|| state.occupy());
         if let Some(key) = self.shared.queue.with(|state, _| place(state)) {
             return key;
@@ -634,6 +638,8 @@ impl<T> Default for TaskGroup<T> {
 
 impl<T> fmt::Debug for TaskGroup<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskGroup").field("len", &self.len()).finish_non_exhaustive()
+        f.debug_struct("TaskGroup")
+            .field("len", &self.shared.queue.with(|state, _| state.len()))
+            .finish_non_exhaustive()
     }
 }

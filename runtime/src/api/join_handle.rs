@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::scheduler::budget;
+use crate::scheduler::simulated::point;
 use crate::sleep::any::{Arm, Enlisted, Link};
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
@@ -183,6 +184,7 @@ impl<T> JoinHandle<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn is_finished(&self) -> bool {
+        point();
         self.task.header().join.is_done()
     }
 
@@ -242,7 +244,7 @@ impl<T> JoinHandle<T> {
     #[track_caller]
     fn wait(mut self, deadline: Option<Instant>) -> Result<Result<T, JoinError>, JoinHandle<T>> {
         if self.is_finished() {
-            budget::charge();
+            budget::charge_after();
             return Ok(self.take());
         }
         self.prepare_join();
@@ -373,6 +375,9 @@ unsafe impl Arm for JoinArm<'_> {
 
 impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JoinHandle").field("task", &self.task).field("finished", &self.is_finished()).finish()
+        f.debug_struct("JoinHandle")
+            .field("task", &self.task)
+            .field("finished", &self.task.is_finished())
+            .finish()
     }
 }

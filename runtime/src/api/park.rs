@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::sleep;
 use crate::base::clock;
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
@@ -130,6 +131,7 @@ impl Task {
     /// # Examples
     /// See [`park`].
     pub fn unpark(&self) {
+        point();
         if self.header().park.unpark() == Unparked::Wake {
             self.as_ref().notify();
         }

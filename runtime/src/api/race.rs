@@ -10,6 +10,7 @@ use std::panic::{Location, resume_unwind};
 
 use crate::api::builder::Builder;
 use crate::api::scope::{Scope, ScopedJoinHandle, scope};
+use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
@@ -189,6 +190,7 @@ impl FirstEnd {
     }
 
     fn report(&self, index: usize) {
+        point();
         self.queue.with(|first, waiters| {
             first.get_or_insert(index);
             waiters.serve_all(0);

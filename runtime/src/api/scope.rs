@@ -18,6 +18,7 @@ use crate::api::join_handle::JoinHandle;
 use crate::api::scope_children::{Children, Lost};
 use crate::base::abort::Bomb;
 use crate::scheduler::current;
+use crate::scheduler::simulated::point;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::wait::{Outcome, Until};
@@ -273,6 +274,7 @@ impl Children {
     ///
     /// `unwinding` is true if the scope's closure has panicked, perhaps by a cancellation.
     fn await_all(&self, unwinding: bool) -> Option<Lost> {
+        point();
         if self.alive() > 0 {
             // The frame must not be left while children borrow from it. A leaked guard may forbid the
             // wait, which then panics.

@@ -172,7 +172,7 @@ where
     // Before the job is queued: the pool may start it at once, and a started closure is not
     // withdrawn for an earlier cancel.
     cancel_points::cancellation_point();
-    let Some(shared) = current::runtime() else { return f() };
+    let Some(shared) = current::runtime().filter(|shared| !shared.is_simulated()) else { return f() };
     let frame = Frame { stage: Cell::new(Stage::Waiting(f)), wake: Cell::new(None), task: *task };
     let on_pool = OnPool { shared: &shared, frame: &frame, ticket: Cell::new(0) };
     if task_sleep::sleep(&on_pool, None) == Waking::Cancelled {

@@ -28,6 +28,7 @@ use crate::scheduler::driver::Factory;
 use crate::scheduler::driver_here;
 use crate::scheduler::ending::Ending;
 use crate::scheduler::idle::Idle;
+use crate::scheduler::oracle::Oracle;
 use crate::scheduler::panics;
 use crate::scheduler::queue;
 use crate::scheduler::shared::Config;
@@ -101,6 +102,7 @@ impl<R: From<Runtime>> Builder<R> {
                 end_within: None,
                 watched: watchdog::Config::default().limit.is_some(),
                 starts_paused: false,
+                oracle: None,
             },
             threads: WorkerThreads {
                 name: "fibra".to_owned(),
@@ -458,6 +460,13 @@ impl<R: From<Runtime>> Builder<R> {
     pub fn start_paused(mut self, paused: bool) -> Self {
         self.config.starts_paused = paused;
         self
+    }
+
+    /// Simulates: `oracle` chooses the next task. The runtime has one worker, in virtual time, and no blocking pool.
+    #[doc(hidden)]
+    pub fn oracle(mut self, oracle: Arc<dyn Oracle>) -> Self {
+        self.config.oracle = Some(oracle);
+        self.start_paused(true).polling(false)
     }
 
     /// Allows or forbids workers to poll a little before they sleep.

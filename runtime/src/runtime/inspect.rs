@@ -4,6 +4,7 @@
 
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
+use crate::scheduler::waits::in_lines;
 use crate::tasks::task::Task;
 use crate::waiter::description::WaitsFor;
 
@@ -20,13 +21,13 @@ impl Handle {
     /// Lists started tasks, each on a line with what it waits for. Each line follows a line break.
     #[doc(hidden)]
     pub fn describe_waits(&self, tasks: Vec<Task>) -> String {
-        report::in_lines(&self.shared().waits_of(tasks))
+        in_lines(&self.shared().waits_of(tasks))
     }
 
     /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
     #[doc(hidden)]
     pub fn take_deadlock(&self) -> Option<String> {
-        self.shared().virtual_time.take_deadlock().map(|waits| report::in_lines(&waits))
+        self.shared().virtual_time.take_deadlock()
     }
 
     /// Counts the tasks and the closures for the pool that have not started.

@@ -10,7 +10,6 @@ use crate::api::builder::Builder;
 use crate::base::abort::Bomb;
 use crate::base::clock;
 use crate::blocking::pool::Pool;
-use crate::runtime::report;
 use crate::runtime::shutdown;
 use crate::runtime::start::{Seed, Starting};
 use crate::scheduler::current;
@@ -75,7 +74,7 @@ pub(super) fn refuse_inside_a_task() {
 #[track_caller]
 fn check_deadlock(shared: &Shared) {
     if let Some(waits) = shared.virtual_time.take_deadlock() {
-        panic!("all tasks sleep, and nothing is left that could wake one:{}", report::in_lines(&waits));
+        panic!("all tasks sleep, and nothing is left that could wake one:{waits}");
     }
 }
 

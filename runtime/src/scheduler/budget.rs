@@ -4,17 +4,26 @@
 
 use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
+use crate::scheduler::simulated::point;
 use crate::tasks::context;
 
 /// Operations in one run of a task before it has to yield.
 pub(crate) const OPERATIONS: i64 = 128;
 
-/// Counts one operation of the current task that completed without a wait.
+/// Counts one operation of the current task that completes without a wait.
 ///
 /// After 128 of them in one run the task yields. Does nothing off a task, and inside
-/// [`unconstrained`](crate::task::unconstrained).
+/// [`unconstrained`](crate::task::unconstrained). It is a [`point`](crate::wait::point) as well, so it
+/// comes before the operation.
 #[inline]
 pub fn charge() {
+    point();
+    charge_after();
+}
+
+/// Counts one operation as [`charge`] does, and is no point: for operations that are done.
+#[inline]
+pub fn charge_after() {
     if current::with_worker(|worker| worker.charge()) == Some(true) {
         overdrawn();
     }

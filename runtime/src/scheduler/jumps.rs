@@ -17,6 +17,7 @@
 use std::time::{Duration, Instant};
 
 use crate::base::clock;
+use crate::scheduler::waits::in_lines;
 use crate::scheduler::worker::Worker;
 use crate::tasks::task::Task;
 
@@ -97,13 +98,27 @@ impl Worker {
 
     /// Notes a deadlock and cancels the main tasks. Returns true if that made work.
     fn end_deadlock(&self) -> bool {
-        let mains: Vec<Task> =
-            self.shared.tasks().into_iter().filter(|task| task.header().is_main()).collect();
-        if mains.is_empty() || self.shared.is_ending() {
+        if self.shared.is_ending() || self.shared.virtual_time.has_deadlock() {
+            self.tell_stuck();
             return false;
         }
-        self.shared.virtual_time.set_deadlock(self.shared.waits());
-        mains.iter().for_each(Task::cancel);
+        let mains: Vec<Task> =
+            self.shared.tasks().into_iter().filter(|task| task.header().is_main()).collect();
+        if !mains.is_empty() {
+            self.shared.virtual_time.set_deadlock(self.describe_waits());
+            mains.iter().for_each(Task::cancel);
+        }
         self.has_work()
+    }
+
+    /// Tells the simulation, if this is one, that no cancel has ended a deadlock.
+    fn tell_stuck(&self) {
+        if let Some(simulation) = &self.simulation {
+            simulation.oracle.stuck(self.describe_waits());
+        }
+    }
+
+    fn describe_waits(&self) -> String {
+        in_lines(&self.shared.waits())
     }
 }

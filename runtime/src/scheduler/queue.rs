@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::iter;
 
 use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
@@ -55,6 +56,24 @@ impl Local {
     pub(crate) fn pop(&self) -> Option<TaskRef> {
         let task = self.head.get()?;
         self.head.set(task.next());
+        self.len.set(self.len.get() - 1);
+        Some(task)
+    }
+
+    /// Returns the tasks, in the order of the queue.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = TaskRef> {
+        iter::successors(self.head.get(), |task| task.next())
+    }
+
+    /// Takes the task at that index; in linear time, for simulations.
+    pub(crate) fn take(&self, index: usize) -> Option<TaskRef> {
+        let Some(before) = index.checked_sub(1) else { return self.pop() };
+        let before = self.iter().nth(before)?;
+        let task = before.next()?;
+        before.set_next(task.next());
+        if task.next().is_none() {
+            self.tail.set(Some(before));
+        }
         self.len.set(self.len.get() - 1);
         Some(task)
     }

@@ -26,18 +26,28 @@ impl Worker {
         // The caller may make its thread a worker in a destructor while it unwinds. Tasks must not
         // count its panic.
         let callers = panics::take_out();
-        loop {
-            match self.next() {
-                Some(task) => self.execute(task),
-                None if self.rest() => {}
-                None => break,
-            }
+        match &self.simulation {
+            None => self.run_each(|| self.next()),
+            Some(simulation) => self.run_each(|| self.next_simulated(simulation)),
         }
         panics::put_back(callers);
         bomb.defuse();
         drop(entered);
     }
 
+    /// Runs what `next` returns, until the runtime has ended.
+    #[inline(always)]
+    fn run_each(&self, next: impl Fn() -> Option<TaskRef>) {
+        loop {
+            match next() {
+                Some(task) => self.execute(task),
+                None if self.rest() => {}
+                None => break,
+            }
+        }
+    }
+
+    #[inline(always)]
     fn next(&self) -> Option<TaskRef> {
         let picks = self.picks.get().wrapping_add(1);
         self.picks.set(picks);
@@ -120,7 +130,7 @@ impl Worker {
     /// Takes a task that waits to start here.
     ///
     /// Returns `None` while a task that came earlier waits for a stack.
-    fn next_unstarted(&self) -> Option<TaskRef> {
+    pub(super) fn next_unstarted(&self) -> Option<TaskRef> {
         if self.is_starving() {
             return None;
         }
@@ -129,7 +139,7 @@ impl Worker {
 
     /// Takes a task that other threads put here, or where any worker may take it.
     #[inline(never)]
-    fn next_from_others(&self) -> Option<TaskRef> {
+    pub(super) fn next_from_others(&self) -> Option<TaskRef> {
         if self.is_starving() {
             return None;
         }
@@ -173,7 +183,7 @@ impl Worker {
 
     /// Runs the tick: checks everything that the picks do not check.
     #[cold]
-    fn tick(&self) {
+    pub(super) fn tick(&self) {
         self.count_picks();
         self.take_from_shared();
         self.take_placed();

@@ -16,10 +16,12 @@ use crate::scheduler::block::Block;
 use crate::scheduler::driver::Factory;
 use crate::scheduler::ending::Ending;
 use crate::scheduler::idle::Idle;
+use crate::scheduler::oracle::Oracle;
 use crate::scheduler::queue;
 use crate::scheduler::task_counts::{Counts, alive};
 use crate::scheduler::task_panic::TaskPanicHook;
-use crate::scheduler::virtual_time::{VirtualTime, Waits};
+use crate::scheduler::virtual_time::VirtualTime;
+use crate::scheduler::waits::Waits;
 use crate::stack::stacks::Stacks;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
@@ -52,6 +54,8 @@ pub(crate) struct Config {
     pub(crate) watched: bool,
     /// The clock of the worker is paused from the start.
     pub(crate) starts_paused: bool,
+    /// Decides on the next task, in a simulation.
+    pub(crate) oracle: Option<Arc<dyn Oracle>>,
 }
 
 /// Holds what all workers of one runtime share.
@@ -162,6 +166,11 @@ impl Shared {
 
     pub(crate) fn unpark_all(&self) {
         self.blocks.iter().for_each(|block| block.unpark());
+    }
+
+    /// Returns true in a simulation, which has no threads beside its worker.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.config.oracle.is_some()
     }
 
     /// Returns true once the end has begun.

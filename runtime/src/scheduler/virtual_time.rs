@@ -6,17 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::scheduler::block::Block;
-use crate::tasks::task::Task;
-use crate::waiter::description::WaitsFor;
-
-/// Tasks, and what each of them waits for, if it is asleep.
-pub(crate) type Waits = Vec<(Task, Option<WaitsFor>)>;
 
 /// The part of a runtime that virtual time needs.
 pub(crate) struct VirtualTime {
     holds: Arc<Holds>,
     /// What all tasks waited for when none could be woken any more.
-    deadlock: Mutex<Option<Waits>>,
+    deadlock: Mutex<Option<String>>,
 }
 
 /// Counts what forbids the clock to move.
@@ -52,12 +47,16 @@ impl VirtualTime {
     }
 
     /// Returns what all tasks waited for, if the runtime has come to a deadlock.
-    pub(crate) fn take_deadlock(&self) -> Option<Waits> {
+    pub(crate) fn take_deadlock(&self) -> Option<String> {
         self.deadlock.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(super) fn set_deadlock(&self, waits: Waits) {
+    pub(super) fn set_deadlock(&self, waits: String) {
         *self.deadlock.lock().unwrap_or_else(PoisonError::into_inner) = Some(waits);
+    }
+
+    pub(super) fn has_deadlock(&self) -> bool {
+        self.deadlock.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 }
 

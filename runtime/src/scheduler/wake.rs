@@ -7,6 +7,7 @@ use std::task::Waker;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
 use crate::scheduler::home_worker::check_at_home;
+use crate::scheduler::simulated::point;
 use crate::scheduler::worker::Worker;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
@@ -70,6 +71,7 @@ impl Task {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn cancel(&self) {
+        point();
         self.as_ref().cancel();
     }
 }

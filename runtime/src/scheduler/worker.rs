@@ -16,6 +16,7 @@
 //! | `task_table.rs` | its table, which a debugger can walk as well |
 //! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
+//! | `simulated.rs` | which task runs next in a simulation |
 //! | `jumps.rs` | when a paused clock moves |
 //! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |
 
@@ -36,6 +37,7 @@ use crate::scheduler::block::Block;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
 use crate::scheduler::looks::{Eye, Looks};
+use crate::scheduler::oracle::Simulation;
 use crate::scheduler::polling::Polling;
 use crate::scheduler::queue;
 use crate::scheduler::queue::{Local, Stealable};
@@ -141,6 +143,8 @@ pub(crate) struct Worker {
     pub(super) trim_owed: Cell<bool>,
     /// The tasks bound to this worker were told of the shutdown.
     pub(super) told: Cell<bool>,
+    /// What decides on the next task, in a simulation.
+    pub(super) simulation: Option<Box<Simulation>>,
     /// Virtual time was held at the last look.
     pub(super) stands: Cell<bool>,
 }
@@ -189,6 +193,7 @@ impl Worker {
             next_trim: Cell::new(clock::machine()),
             trim_owed: Cell::new(false),
             told: Cell::new(false),
+            simulation: shared.config.oracle.as_ref().map(|oracle| Box::new(Simulation::new(oracle))),
             stands: Cell::new(false),
             random: Random::new(shared.config.seed, index),
             block,

@@ -13,6 +13,7 @@ use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
 use crate::scheduler::shared;
+use crate::scheduler::simulated::point;
 use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
@@ -64,6 +65,7 @@ pub fn waiter_address() -> NonNull<()> {
 /// that of [`charge`](crate::scheduler::budget::charge).
 #[inline(never)]
 pub fn charged_waiter_address() -> NonNull<()> {
+    point();
     let task = current::with_worker_in_place(|worker| match worker.charge() {
         true => None,
         false => worker.context().waiting_task(),
@@ -77,7 +79,7 @@ pub fn charged_waiter_address() -> NonNull<()> {
 
 #[inline(never)]
 fn charged_waiter_address_slow() -> NonNull<()> {
-    budget::charge();
+    budget::charge_after();
     waiter_address()
 }
 

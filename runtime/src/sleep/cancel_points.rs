@@ -8,6 +8,7 @@ use crate::base::abort::say;
 use crate::coroutine::stop::Stop;
 use crate::scheduler::budget::overdrawn;
 use crate::scheduler::current;
+use crate::scheduler::simulated::point;
 use crate::sleep::caller;
 use crate::tasks::bounds::{Look, Target};
 use crate::tasks::cancel::{CAN_UNWIND, Cancelled, may_end, may_unwind_in};
@@ -119,7 +120,7 @@ fn swallowed(task: RunningTask, times: u16) {
 /// where nothing can be unwound.
 #[inline]
 pub fn cancellation_point() {
-    if CAN_UNWIND && is_cancelled() {
+    if CAN_UNWIND && is_due_here() {
         unwind_cancelled()
     }
 }
@@ -156,6 +157,12 @@ fn is_due(header: &Header) -> bool {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn is_cancelled() -> bool {
+    point();
+    is_due_here()
+}
+
+/// Returns true if the next cancellation point unwinds the running code, without a point before.
+fn is_due_here() -> bool {
     match context::task() {
         Some(task) => is_due(task.header()),
         None => thread_deadlines::is_any() && !std::thread::panicking() && is_hit(),
@@ -190,6 +197,7 @@ pub(crate) fn is_hit() -> bool {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn check_cancelled() {
+    point();
     cancellation_point();
 }
 
@@ -225,6 +233,7 @@ pub fn checkpoint() {
 /// It does both in one access to the worker. The spin is [`back_off_until`](crate::wait::back_off_until).
 #[inline]
 pub fn checkpoint_before_spin() -> bool {
+    point();
     let found = current::with_worker(|worker| {
         let is_overdrawn = worker.charge();
         let may_end = worker.context().waiting_task().is_some_and(|task| may_end(task.header()));
@@ -266,7 +275,7 @@ pub(crate) fn may_unwind() -> bool {
 /// nothing can be unwound, it is so once the task is cancelled.
 pub fn unwinds_cancelled() -> bool {
     let Some(task) = context::task() else {
-        return if CAN_UNWIND { std::thread::panicking() && is_hit() } else { is_cancelled() };
+        return if CAN_UNWIND { std::thread::panicking() && is_hit() } else { is_due_here() };
     };
     let header = task.header();
     let unwinds = match CAN_UNWIND {

@@ -119,6 +119,12 @@ pub(crate) fn back_off_until(_looks: Looks, mut done: impl FnMut() -> bool) -> b
 /// A thread has no turn that could be used up.
 pub(crate) fn charge() {}
 
+/// As `charge`.
+pub(crate) fn charge_after() {}
+
+/// Does nothing: loom decides on the order of the threads.
+pub(crate) fn point() {}
+
 /// A polled future has no budget either.
 pub(crate) fn charge_poll() -> bool {
     false

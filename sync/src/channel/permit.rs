@@ -7,6 +7,7 @@ use std::fmt;
 use super::error::SendError;
 use super::places::Grant;
 use super::shared::Shared;
+use crate::wait;
 
 /// The right to send one message without waiting.
 ///
@@ -47,7 +48,13 @@ impl<'a, T> Permit<'a, T> {
     /// drop(receiver);
     /// assert_eq!(permit.send(1).unwrap_err().into_inner(), 1);
     /// ```
-    pub fn send(mut self, message: T) -> Result<(), SendError<T>> {
+    pub fn send(self, message: T) -> Result<(), SendError<T>> {
+        wait::point();
+        self.send_in_poll(message)
+    }
+
+    /// Sends a message from inside the poll of a future, where the task must not yield.
+    pub(super) fn send_in_poll(mut self, message: T) -> Result<(), SendError<T>> {
         match self.grant.take() {
             Some(Grant::Room) => self.channel.fulfil(message),
             Some(Grant::Partner(partner)) => {
@@ -61,11 +68,12 @@ impl<'a, T> Permit<'a, T> {
 
 impl<T> Drop for Permit<'_, T> {
     fn drop(&mut self) {
-        match self.grant.take() {
-            Some(Grant::Room) => self.channel.release(),
+        let Some(grant) = self.grant.take() else { return };
+        wait::point();
+        match grant {
+            Grant::Room => self.channel.release(),
             // Wakes the receiver without a message.
-            Some(Grant::Partner(partner)) => drop(partner),
-            None => {}
+            Grant::Partner(partner) => drop(partner),
         }
     }
 }

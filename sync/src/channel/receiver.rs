@@ -308,10 +308,11 @@ impl<T> Clone for Source<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        if let Source::Senders(channel) = &self.source
-            && channel.receivers.decrease()
-        {
-            channel.shared.close_and_clear();
+        if let Source::Senders(channel) = &self.source {
+            wait::point();
+            if channel.receivers.decrease() {
+                channel.shared.close_and_clear();
+            }
         }
     }
 }

@@ -185,7 +185,7 @@ impl<T> Sender<T> {
             };
             if self.channel().has_slots() {
                 let grant = self.channel().reserve_async().await;
-                return Permit::new(self.channel(), grant).send(message);
+                return Permit::new(self.channel(), grant).send_in_poll(message);
             }
             match self.channel().send_once(message).await {
                 None => return Ok(()),

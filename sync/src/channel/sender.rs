@@ -237,6 +237,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
+        wait::point();
         if self.channel.senders.decrease() {
             self.channel.shared.close();
         }

@@ -76,6 +76,7 @@ impl RawMutex {
 
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
     pub(super) fn release_fair(&self) {
+        wait::point();
         self.core.release_to_queue(&Fair);
     }
 
@@ -160,6 +161,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardNoSend) {
+        wait::point();
         self.release();
     }
 

@@ -157,6 +157,7 @@ impl RawRwLock {
 
     #[inline]
     fn leave_read(&self, unlock: Unlock) {
+        wait::point();
         if self.state.leave_read() {
             self.state.settle(unlock);
         }
@@ -164,6 +165,7 @@ impl RawRwLock {
 
     #[inline]
     fn leave_write(&self, to: Option<Hold>, unlock: Unlock) {
+        wait::point();
         if to != Some(Hold::Upgradable) {
             self.disown();
         }
@@ -174,6 +176,7 @@ impl RawRwLock {
 
     #[inline]
     fn leave_upgradable(&self, to: Option<Hold>, unlock: Unlock) {
+        wait::point();
         self.disown();
         if !self.state.try_leave_upgradable(to) {
             self.state.exchange(Hold::Upgradable, to, unlock);

@@ -1,0 +1,14 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod context;
+mod explore;
+mod oracle;
+mod script;
+mod sim;
+mod strategy;
+
+pub use context::{buggify, point, random, random_below};
+pub use explore::{Exploration, check, check_exhaustive, check_pct, replay};
+pub use sim::{Builder, Failure, Report, Sim};
+pub use strategy::Schedule;

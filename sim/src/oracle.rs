@@ -1,0 +1,167 @@
+//! One run: asks its strategy, counts the steps, and records the choices.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use fastrand::Rng;
+use fibra::Task;
+use fibra_runtime::wait::{self, Asked};
+
+use crate::script::Script;
+use crate::strategy::Strategy;
+
+/// Tells the random numbers of the program from those of the schedule.
+const PROGRAM: u64 = 0x5eed_0f7e_57a1_1e55;
+
+/// How a run has ended.
+pub(crate) struct End {
+    /// The virtual time that the main task took.
+    pub(crate) elapsed: Duration,
+    pub(crate) failure: Option<String>,
+    /// Its tasks sleep for ever, and so does its thread.
+    pub(crate) is_stuck: bool,
+}
+
+/// The oracle of one run.
+pub(crate) struct Oracle(Mutex<Run>);
+
+/// The state of one run.
+pub(crate) struct Run {
+    strategy: Strategy,
+    /// The random numbers of the program.
+    pub(crate) random: Rng,
+    pub(crate) steps: u64,
+    /// How often there was more than one task to choose.
+    pub(crate) decisions: u64,
+    max_steps: u64,
+    pub(crate) ran_out: bool,
+    main: Option<Task>,
+    /// The panics of tasks, in their order.
+    pub(crate) panics: Vec<String>,
+    /// Takes the end of the run, once.
+    ended: Option<Sender<End>>,
+    /// The numbers of the tasks, by their ids: in the order in which they first appeared.
+    numbers: HashMap<u64, u32>,
+    /// The numbers of the tasks of one question.
+    ready: Vec<u32>,
+    pub(crate) script: Script,
+    /// The numbers of the tasks that were chosen, if they are recorded, and a hash of them.
+    pub(crate) trace: Option<Vec<u32>>,
+    pub(crate) fingerprint: u64,
+}
+
+impl Oracle {
+    pub(crate) fn new(
+        strategy: Strategy,
+        seed: u64,
+        max_steps: u64,
+        traced: bool,
+        ended: Sender<End>,
+    ) -> Self {
+        Oracle(Mutex::new(Run {
+            strategy,
+            random: Rng::with_seed(seed ^ PROGRAM),
+            steps: 0,
+            decisions: 0,
+            max_steps,
+            ran_out: false,
+            main: None,
+            panics: Vec::new(),
+            ended: Some(ended),
+            numbers: HashMap::new(),
+            ready: Vec::new(),
+            script: Script::default(),
+            trace: traced.then(Vec::new),
+            // The start of the hash of Fowler, Noll and Vo.
+            fingerprint: 0xcbf2_9ce4_8422_2325,
+        }))
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Run> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins the run. Called by its main task, which a run that takes too many steps cancels.
+    pub(crate) fn begin(&self) {
+        self.lock().main = Some(fibra::task::current());
+    }
+
+    /// Tells how the run has ended.
+    pub(crate) fn end(&self, end: End) {
+        if let Some(ended) = self.lock().ended.take() {
+            ended.send(end).expect("each run is waited for");
+        }
+    }
+
+    /// Takes the strategy of a run that has ended.
+    pub(crate) fn take_strategy(&self) -> Strategy {
+        mem::replace(&mut self.lock().strategy, Strategy::Fifo)
+    }
+}
+
+impl wait::Oracle for Oracle {
+    fn choose(&self, asked: Asked, ready: &[u64]) -> usize {
+        let mut run = self.lock();
+        let (choice, runaway) = run.choose(asked, ready);
+        drop(run);
+        if let Some(main) = runaway {
+            main.cancel();
+        }
+        choice
+    }
+
+    fn stuck(&self, waits: String) {
+        let mut run = self.lock();
+        let failure = run.panics.pop().unwrap_or_else(|| format!("all tasks sleep for ever:{waits}"));
+        drop(run);
+        self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_stuck: true });
+        // The tasks cannot be unwound, and what they borrow must stay: so must the thread and its runtime.
+        loop {
+            thread::park();
+        }
+    }
+}
+
+impl Run {
+    /// Chooses a task. Returns the main task as well if the run has taken too many steps.
+    fn choose(&mut self, asked: Asked, ready: &[u64]) -> (usize, Option<Task>) {
+        let mut numbers = mem::take(&mut self.ready);
+        numbers.clear();
+        numbers.extend(ready.iter().map(|id| {
+            let next = self.numbers.len() as u32;
+            *self.numbers.entry(*id).or_insert(next)
+        }));
+        let choice = self.decide(asked, &numbers);
+        self.note(numbers[choice]);
+        self.ready = numbers;
+        self.ran_out |= self.steps > self.max_steps;
+        (choice, self.main.take_if(|_| self.steps > self.max_steps))
+    }
+
+    /// Chooses among the tasks with these numbers. Where there is one, there is no decision.
+    fn decide(&mut self, asked: Asked, numbers: &[u32]) -> usize {
+        if numbers.len() == 1 {
+            return 0;
+        }
+        let choice = self.strategy.choose(self.decisions, asked, numbers);
+        if choice > 0 {
+            self.script.0.insert(self.decisions, choice);
+        }
+        self.decisions += 1;
+        choice
+    }
+
+    fn note(&mut self, task: u32) {
+        self.steps += 1;
+        self.fingerprint = (self.fingerprint ^ u64::from(task)).wrapping_mul(0x0100_0000_01b3);
+        if let Some(trace) = &mut self.trace {
+            trace.push(task);
+        }
+    }
+}
