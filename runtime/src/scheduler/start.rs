@@ -1,7 +1,7 @@
 //! The first run of a task: on which worker, on which stack.
 
 use std::io;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
@@ -181,11 +181,15 @@ impl Worker {
     /// load.
     fn place_elsewhere(&self, task: TaskRef) -> bool {
         let header = task.header();
-        // A task is placed once: the worker that takes it then runs it.
-        if !self.has_peers || header.nature.is_local() || !header.home().is_null() {
+        // The worker that a task was placed at runs it.
+        if !self.has_peers || header.nature.is_local() || ptr::eq(header.home(), self.block.as_home()) {
             return false;
         }
-        let Some(other) = self.peer_at_rest().or_else(|| self.less_loaded_peer(task)) else { return false };
+        // A thief may place it again for the sake of timers: it may be the giver, which takes it back from a worker that
+        // does not come to it.
+        let is_new = header.home().is_null();
+        let other = self.peer_at_rest().or_else(|| is_new.then(|| self.less_loaded_peer(task)).flatten());
+        let Some(other) = other else { return false };
         header.set_home(other.as_home());
         other.placed.push(task);
         // The fence of the store-load pair with that worker's park. If it is stuck in a task,
