@@ -19,6 +19,7 @@ use crate::api::builder::Builder;
 use crate::api::group_error::{GroupError, StillRunning};
 use crate::api::join_handle::JoinHandle;
 use crate::api::sleep;
+use crate::scheduler::budget;
 use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
@@ -360,6 +361,8 @@ impl<T> TaskGroup<T> {
 
     /// Takes the result of an ended task, without a wait; `None` if none has ended.
     ///
+    /// A look that finds none counts against the operation budget, so a loop over it lets other tasks run.
+    ///
     /// # Examples
     /// ```
     /// # use fibra_runtime as fibra;
@@ -376,7 +379,10 @@ impl<T> TaskGroup<T> {
         point();
         match self.take() {
             Poll::Ready(ended) => ended.map(|(_, handle)| handle.take()),
-            Poll::Pending => None,
+            Poll::Pending => {
+                budget::charge_after();
+                None
+            }
         }
     }
 

@@ -172,6 +172,8 @@ impl<T> JoinHandle<T> {
 
     /// Returns true once the task has ended and its result is there.
     ///
+    /// A look that finds it running counts against the operation budget, so a loop over it lets other tasks run.
+    ///
     /// # Examples
     /// ```
     /// # use fibra_runtime as fibra;
@@ -185,7 +187,11 @@ impl<T> JoinHandle<T> {
     /// ```
     pub fn is_finished(&self) -> bool {
         point();
-        self.task.header().join.is_done()
+        let is_done = self.task.header().join.is_done();
+        if !is_done {
+            budget::charge_after();
+        }
+        is_done
     }
 
     /// Returns the task.

@@ -69,6 +69,23 @@ fn a_loop_over_joins_of_finished_tasks_starves_no_task() {
 }
 
 #[test]
+fn loops_over_looks_at_running_tasks_starve_no_task() {
+    let _guard = hang_guard();
+    runtime(1).run(|| {
+        let task = fibra::spawn(fibra::yield_now);
+        while !task.is_finished() {}
+        task.join().unwrap();
+        fibra::scope(|scope| {
+            let child = scope.spawn(fibra::yield_now);
+            while !child.is_finished() {}
+        });
+        let group = fibra::TaskGroup::new();
+        group.spawn(fibra::yield_now);
+        while group.try_join_next().is_none() {}
+    });
+}
+
+#[test]
 fn unconstrained_lifts_the_budget_and_puts_it_back() {
     let _guard = hang_guard();
     runtime(1).run(|| {
