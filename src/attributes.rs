@@ -60,7 +60,7 @@ impl Test {
         let Test { name, builder, timeout, should_panic } = self;
         let log = PanicLog::default();
         // The harness captures what is printed by these means, on the threads of the runtime as well.
-        let builder = builder.on_task_panic(say_panic).on_stall(|stall| eprintln!("fibra: {stall}"));
+        let builder = builder.on_task_panic(say_panic).on_stall(|stall| say(format!("fibra: {stall}\n")));
         let runtime = builder.panic_log(&log).thread_name(name).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("the runtime could not be started: {error}"));
         let handle = runtime.handle();
@@ -106,7 +106,7 @@ impl Test {
 }
 
 fn say_panic(panic: &TaskPanic<'_>) {
-    eprintln!("fibra: {} panicked", panic.task());
+    say(format!("fibra: {} panicked\n", panic.task()));
     panic.call_previous_hook();
 }
 
@@ -155,4 +155,9 @@ fn exit(name: &str, failures: &[String], runtime: &Handle) -> ! {
     // Not through the capture of the harness, which would be lost.
     _ = io::stderr().write_all(text.as_bytes());
     process::exit(EXIT_CODE)
+}
+
+/// Writes a report by one call, to what the harness captures.
+fn say(report: String) {
+    eprint!("{report}");
 }

@@ -153,7 +153,7 @@ pub(crate) fn note_thread_lock(record: *const WaitRecord) {
     static REPORTED: Once = Once::new();
     if let Some(whom) = SERVES.get() {
         REPORTED.call_once(|| {
-            let place = Backtrace::capture();
+            let place = Backtrace::force_capture();
             let name = name_of(record);
             say(format_args!(
                 "a contended {name} blocks the only thread of {whom}, and so all of its tasks, until it is free; {place}"
