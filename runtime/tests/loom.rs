@@ -86,7 +86,8 @@ mod sleep {
     pub(crate) use crate::wait::{self as task_sleep, self as cancel_points, any, polled};
 }
 mod scheduler {
-    pub(crate) use crate::{idle, task_counts, wait as budget};
+    pub(crate) use crate::wait::{self as budget, self as simulated};
+    pub(crate) use crate::{idle, task_counts};
 }
 mod tasks {
     pub(crate) use crate::context;

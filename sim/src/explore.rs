@@ -13,6 +13,9 @@ use crate::strategy::{Path, Schedule, Strategy};
 /// Limit of the runs that shrink a failure.
 const SHRINKS: usize = 500;
 
+/// Limit of the steps of all of them.
+const STEPS: u64 = 20_000_000;
+
 /// Limit of those that leave a thread and descriptors behind.
 const STUCK: usize = 100;
 
@@ -106,7 +109,11 @@ fn explore(sim: &Builder, runs: u64, program: impl Fn() + Send + Sync + 'static)
     let program: &Program = &(Arc::new(program) as Program);
     let runs = variable("FIBRA_SIM_RUNS").unwrap_or(runs);
     // One run tells how long a run is.
-    let decisions = sim.run_once(program, Strategy::Fifo, 0).decisions;
+    let first = sim.run_once(program, Strategy::Fifo, 0);
+    let decisions = first.decisions;
+    if first.failure.is_some() {
+        fail(sim, program, first);
+    }
     let (next, failed) = (AtomicU64::new(0), Mutex::new(None::<Outcome>));
     let failed_seed = AtomicU64::new(u64::MAX);
     let work = || {
@@ -142,17 +149,18 @@ fn fail(sim: &Builder, program: &Program, failed: Outcome) -> ! {
 
 /// Removes choices from the schedule of a failure as long as it fails.
 fn shrink(sim: &Builder, program: &Program, mut failure: Failure) -> Failure {
-    let (mut runs, mut stuck) = (0, 0);
+    let (mut runs, mut stuck, mut steps) = (0, 0, 0);
     // Halves first, then quarters, down to single choices.
     let mut size = failure.script.0.len();
     while size > 0 {
         let mut begin = 0;
-        while begin < failure.script.0.len() && runs < SHRINKS && stuck < STUCK {
+        while begin < failure.script.0.len() && runs < SHRINKS && stuck < STUCK && steps < STEPS {
             let kept = failure.script.0.iter().enumerate();
             let kept = kept.filter(|(index, _)| !(begin..begin + size).contains(index));
             let script = Script(kept.map(|(_, (decision, choice))| (*decision, *choice)).collect());
             let outcome = sim.run_once(program, Strategy::Script(script), failure.seed);
             (runs, stuck) = (runs + 1, stuck + usize::from(outcome.is_stuck));
+            steps += outcome.report.steps();
             match outcome.into_result() {
                 // What it did, which may be less than it was told.
                 Err(smaller) if smaller.script.0.len() < failure.script.0.len() => failure = smaller,

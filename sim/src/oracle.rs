@@ -41,9 +41,11 @@ pub(crate) struct Run {
     pub(crate) decisions: u64,
     max_steps: u64,
     pub(crate) ran_out: bool,
+    /// The main task, until it is cancelled for the steps that the run has taken.
     main: Option<Task>,
-    /// The panics of tasks, in their order.
-    pub(crate) panics: Vec<String>,
+    main_id: u64,
+    /// The panics of tasks by their ids, in their order.
+    panics: Vec<(u64, String)>,
     /// Takes the end of the run, once.
     ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
@@ -72,6 +74,7 @@ impl Oracle {
             max_steps,
             ran_out: false,
             main: None,
+            main_id: 0,
             panics: Vec::new(),
             ended: Some(ended),
             numbers: HashMap::new(),
@@ -89,7 +92,20 @@ impl Oracle {
 
     /// Begins the run. Called by its main task, which a run that takes too many steps cancels.
     pub(crate) fn begin(&self) {
-        self.lock().main = Some(fibra::task::current());
+        let (main, mut run) = (fibra::task::current(), self.lock());
+        (run.main_id, run.main) = (main.id(), Some(main));
+    }
+
+    /// Notes the panic of a task.
+    pub(crate) fn note_panic(&self, task: &Task, told: String) {
+        self.lock().panics.push((task.id(), told));
+    }
+
+    /// Returns what was told of the panic of the main task.
+    pub(crate) fn panic_of_main(&self) -> Option<String> {
+        let run = self.lock();
+        let panic = run.panics.iter().find(|(task, _)| *task == run.main_id);
+        panic.map(|(_, told)| told.clone())
     }
 
     /// Tells how the run has ended.
@@ -117,9 +133,9 @@ impl wait::Oracle for Oracle {
     }
 
     fn stuck(&self, waits: String) {
-        let mut run = self.lock();
-        let failure = run.panics.pop().unwrap_or_else(|| format!("all tasks sleep for ever:{waits}"));
-        drop(run);
+        let panics: String =
+            self.lock().panics.iter().map(|(_, told)| format!("\nbefore that, {told}")).collect();
+        let failure = format!("all tasks sleep for ever:{waits}{panics}");
         self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_stuck: true });
         // The tasks cannot be unwound, and what they borrow must stay: so must the thread and its runtime.
         loop {
@@ -138,6 +154,7 @@ impl Run {
             *self.numbers.entry(*id).or_insert(next)
         }));
         let choice = self.decide(asked, &numbers);
+        self.strategy.note(numbers[choice]);
         self.note(numbers[choice]);
         self.ready = numbers;
         self.ran_out |= self.steps > self.max_steps;

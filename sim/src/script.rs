@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// The version of the text, which begins with it.
-const VERSION: &str = "1";
+/// The version of the text, which begins with it. Builds with points of preemption number their decisions otherwise.
+pub(crate) const VERSION: &str = if cfg!(fibra_sim) { "1p" } else { "1" };
 
 /// The decisions of a run that did not take option 0, by their numbers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -36,7 +36,8 @@ impl FromStr for Script {
             .ok_or_else(|| format!("\"{text}\" is no schedule: it does not begin with a version"))?;
         if version != VERSION {
             return Err(format!(
-                "the schedule \"{text}\" is of version {version}, and this crate reads version {VERSION}"
+                "the schedule \"{text}\" is of version {version}, and this build reads version {VERSION}; builds with \
+                 `--cfg fibra_sim` have a \"p\" there"
             ));
         }
         let entry = |entry: &str| {
@@ -64,8 +65,8 @@ mod tests {
     #[test]
     fn other_versions_and_nonsense_are_refused() {
         let refusal = |text: &str| text.parse::<Script>().unwrap_err();
-        assert!(refusal("2:3=1").contains("version 2, and this crate reads version 1"));
+        assert!(refusal("2:3=1").contains("version 2, and this build reads version 1"));
         assert!(refusal("3=1").contains("does not begin with a version"));
-        assert!(refusal("1:3=x").contains("no choice"));
+        assert!(refusal(&format!("{VERSION}:3=x")).contains("no choice"));
     }
 }

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use fibra::time;
+use fibra_runtime::PanicLog;
 
 use crate::context;
 use crate::oracle::{End, Oracle};
@@ -69,8 +70,8 @@ impl Sim {
     /// The variables `FIBRA_SIM_SEED` and `FIBRA_SIM_REPLAY` of the environment override the seed and the schedule.
     ///
     /// # Panics
-    /// Panics if the run fails: if the main task panics, all tasks sleep for ever, or a limit is
-    /// reached. Panics in a simulated program: a simulation does not simulate another.
+    /// Panics if the run fails: if the main task panics, or a task whose panic no join observes, if all
+    /// tasks sleep for ever, or a limit is reached. Panics in a simulated program: a simulation does not simulate another.
     #[track_caller]
     pub fn run(&self, program: impl Fn() + Send + Sync + 'static) -> Report {
         self.try_run(program).unwrap_or_else(|failure| panic!("{failure}"))
@@ -198,9 +199,10 @@ impl Builder {
 fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Duration>) -> End {
     let _entered = context::enter(oracle);
     let log = Arc::clone(oracle);
-    let hook = move |panic: &fibra::TaskPanic<'_>| log.lock().panics.push(describe(panic));
-    let mut elapsed = Duration::ZERO;
-    let runtime = fibra::Runtime::builder().oracle(oracle.clone()).seed(seed).on_task_panic(hook);
+    let hook = move |panic: &fibra::TaskPanic<'_>| log.note_panic(panic.task(), describe(panic));
+    let (mut elapsed, unobserved) = (Duration::ZERO, PanicLog::default());
+    let runtime = fibra::Runtime::builder().oracle(oracle.clone()).seed(seed);
+    let runtime = runtime.on_task_panic(hook).panic_log(&unobserved);
     let result = catch_unwind(AssertUnwindSafe(|| {
         runtime.run(|| {
             oracle.begin();
@@ -212,10 +214,12 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
         })
     }));
     let failure = match result {
-        Ok(Ok(Ok(()))) => None,
+        Ok(Ok(Ok(()))) => {
+            unobserved.unobserved().next().map(|told| format!("no join observed a panic: {told}"))
+        }
         Ok(Ok(Err(_))) => Some(format!("the time limit of {:?} has passed", limit.unwrap_or_default())),
         Ok(Err(error)) => Some(format!("the simulation could not start: {error}")),
-        Err(payload) => Some(oracle.lock().panics.pop().unwrap_or_else(|| text_of(&*payload))),
+        Err(payload) => Some(oracle.panic_of_main().unwrap_or_else(|| text_of(&*payload))),
     };
     End { elapsed, failure, is_stuck: false }
 }

@@ -55,6 +55,15 @@ impl Strategy {
         }
     }
 
+    /// Notes which task runs now, also where there was nothing to choose.
+    pub(crate) fn note(&mut self, task: u32) {
+        match self {
+            Strategy::Pct(priorities) => priorities.last = Some(task),
+            Strategy::Path(path) => path.last = Some(task),
+            _ => {}
+        }
+    }
+
     /// Chooses an option of that decision. `tasks` has the numbers of the tasks.
     pub(crate) fn choose(&mut self, decision: u64, asked: Asked, tasks: &[u32]) -> usize {
         match self {
@@ -67,7 +76,7 @@ impl Strategy {
             Strategy::Script(script) => {
                 script.0.get(&decision).map_or(0, |choice| (*choice).min(tasks.len() - 1))
             }
-            Strategy::Path(path) => path.choose(decision, asked, tasks.len()),
+            Strategy::Path(path) => path.choose(decision, asked, tasks),
         }
     }
 }
@@ -80,7 +89,7 @@ pub(crate) struct Priorities {
     /// The decisions at which the task of the highest priority gets the lowest.
     changes: Vec<u64>,
     lowest: i64,
-    /// The task that was chosen last.
+    /// The task that ran last.
     last: Option<u32>,
 }
 
@@ -102,9 +111,7 @@ impl Priorities {
         for _ in 0..changes {
             self.lower(tasks[self.highest(tasks)]);
         }
-        let index = self.highest(tasks);
-        self.last = Some(tasks[index]);
-        index
+        self.highest(tasks)
     }
 
     fn highest(&self, tasks: &[u32]) -> usize {
@@ -125,6 +132,8 @@ pub(crate) struct Path {
     limit: usize,
     /// How many this run has had.
     preemptions: usize,
+    /// The task that ran last.
+    last: Option<u32>,
 }
 
 #[derive(Clone, Copy)]
@@ -138,18 +147,24 @@ impl Path {
         Path { limit, ..Path::default() }
     }
 
-    fn choose(&mut self, decision: u64, asked: Asked, ready: usize) -> usize {
-        let may_preempt = asked == Asked::Pick || self.preemptions < self.limit;
-        let options = if may_preempt { ready } else { 1 };
-        let index = decision as usize;
+    /// A task that yields and goes on before the others counts as a preemption of these: so a loop of yields has an end.
+    fn choose(&mut self, decision: u64, asked: Asked, tasks: &[u32]) -> usize {
+        let preempts = |index: &usize| match asked {
+            Asked::Point => *index > 0,
+            Asked::Pick => Some(tasks[*index]) == self.last,
+        };
+        let is_free = |index: &usize| self.preemptions < self.limit || !preempts(index);
+        let allowed: Vec<usize> = (0..tasks.len()).filter(is_free).collect();
+        let (index, options) = (decision as usize, allowed.len());
         if index == self.decisions.len() {
             self.decisions.push(Decision { choice: 0, options });
         }
         let taken = &mut self.decisions[index];
         // A program that depends on more than its schedule may have fewer options now.
         taken.choice = taken.choice.min(options - 1);
-        self.preemptions += usize::from(asked == Asked::Point && taken.choice > 0);
-        taken.choice
+        let choice = allowed[taken.choice];
+        self.preemptions += usize::from(preempts(&choice));
+        choice
     }
 
     /// Moves on to the next path. Returns `None` after the last one.
@@ -157,7 +172,7 @@ impl Path {
         while let Some(last) = self.decisions.last_mut() {
             last.choice += 1;
             if last.choice < last.options {
-                self.preemptions = 0;
+                (self.preemptions, self.last) = (0, None);
                 return Some(self);
             }
             self.decisions.pop();
@@ -174,9 +189,10 @@ mod tests {
     fn visited(limit: usize) -> Vec<Vec<usize>> {
         let (mut path, mut runs) = (Some(Path::new(limit)), Vec::new());
         while let Some(mut run) = path {
-            let mut choices = vec![run.choose(0, Asked::Pick, 3), run.choose(1, Asked::Point, 2)];
+            let mut choices =
+                vec![run.choose(0, Asked::Pick, &[1, 2, 3]), run.choose(1, Asked::Point, &[1, 2])];
             if choices[0] == 1 {
-                choices.push(run.choose(2, Asked::Point, 2));
+                choices.push(run.choose(2, Asked::Point, &[1, 2]));
             }
             runs.push(choices);
             path = run.next();

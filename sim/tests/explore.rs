@@ -120,3 +120,17 @@ fn without_preemptions_the_tasks_run_to_their_waits() {
     seen.dedup();
     assert_eq!(seen, [[0, 1, 10, 11], [10, 11, 0, 1]]);
 }
+
+#[test]
+fn an_exploration_of_a_loop_of_yields_ends() {
+    let exploration = check_exhaustive(2, || {
+        let flag = Arc::new(AtomicU32::new(0));
+        let set = Arc::clone(&flag);
+        let setter = fibra::spawn(move || set.store(1, Ordering::Relaxed));
+        while flag.load(Ordering::Relaxed) == 0 {
+            fibra::yield_now();
+        }
+        setter.join().unwrap();
+    });
+    assert!(exploration.runs > 1);
+}

@@ -157,6 +157,42 @@ fn tasks_that_wait_for_locks_in_a_circle_fail_the_run() {
 }
 
 #[test]
+fn a_panic_that_no_join_observes_fails_the_run() {
+    let lost = Sim::builder().build().try_run(|| {
+        drop(fibra::spawn(|| panic!("lost")));
+        fibra::sleep(HOUR);
+    });
+    assert!(lost.unwrap_err().reason().contains("lost"));
+    let told = Sim::builder().build().try_run(|| {
+        assert!(fibra::spawn(|| panic!("observed")).join().is_err());
+        fibra::task::park();
+    });
+    let told = told.unwrap_err();
+    assert!(told.reason().contains("all tasks sleep") && !told.reason().contains("observed"), "{told}");
+}
+
+#[test]
+fn a_run_of_many_tasks_that_never_ends_is_ended() {
+    let endless = || {
+        let lock = Arc::new(fibra::sync::Mutex::new(()));
+        let tasks: Vec<_> = (0..2)
+            .map(|_| {
+                let lock = Arc::clone(&lock);
+                fibra::spawn(move || {
+                    loop {
+                        drop(lock.lock());
+                        fibra::yield_now();
+                    }
+                })
+            })
+            .collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    };
+    let counted = Sim::builder().max_steps(1000).build().try_run(endless).unwrap_err();
+    assert!(counted.reason().contains("more than 1000 steps"), "{counted}");
+}
+
+#[test]
 fn limits_end_a_run() {
     let timed = Sim::builder().time_limit(HOUR).build().try_run(|| fibra::sleep(HOUR * 2)).unwrap_err();
     assert!(timed.reason().contains("time limit"), "{timed}");
@@ -225,7 +261,7 @@ fn misuse_explains_itself() {
     let timeless = message(|| _ = Sim::builder().time_limit(Duration::ZERO));
     assert!(timeless.contains("time limit of zero"), "{timeless}");
     let other = message(|| replay(0, "7:1=1", || ()));
-    assert!(other.contains("version 7, and this crate reads version 1"), "{other}");
+    assert!(other.contains("version 7, and this build reads version 1"), "{other}");
     assert!(message(|| assert!(random() > 0)).contains("outside of one"));
     if !cfg!(fibra_sim) {
         let explored = message(|| assert!(fibra_sim::check(1, || ()).runs == 1));

@@ -138,7 +138,8 @@ impl Drop for EndWhenDropped<'_> {
 /// destructors to run.
 fn report_late_end(shared: &Arc<Shared>) -> Option<thread::JoinHandle<()>> {
     let has_locals = task::try_current().is_some_and(|own| own.header().present_locals().is_some());
-    if shared.alive() <= 1 && !has_locals {
+    // A simulation tells by itself what never ends.
+    if shared.is_simulated() || (shared.alive() <= 1 && !has_locals) {
         return None;
     }
     let shared = Arc::clone(shared);

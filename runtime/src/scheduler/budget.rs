@@ -13,7 +13,7 @@ pub(crate) const OPERATIONS: i64 = 128;
 /// Counts one operation of the current task that completes without a wait.
 ///
 /// After 128 of them in one run the task yields. Does nothing off a task, and inside
-/// [`unconstrained`](crate::task::unconstrained). It is a [`point`](crate::wait::point) as well, so it
+/// [`unconstrained`](crate::task::unconstrained). It is a [`point`] as well, so it
 /// comes before the operation.
 #[inline]
 pub fn charge() {

@@ -18,6 +18,12 @@ use crate::tasks::header::TaskRef;
 impl Worker {
     /// Takes the task that the oracle chooses.
     pub(super) fn next_simulated(&self, simulation: &Simulation) -> Option<TaskRef> {
+        let picks = self.picks.get().wrapping_add(1);
+        self.picks.set(picks);
+        if picks == self.next_tick.get() {
+            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
+            self.tick();
+        }
         self.gather();
         let chosen = simulation.chosen.take();
         let last = self.local.len().checked_sub(1)?;
@@ -27,12 +33,6 @@ impl Worker {
 
     /// Moves all ready tasks into the local queue.
     fn gather(&self) {
-        let picks = self.picks.get().wrapping_add(1);
-        self.picks.set(picks);
-        if picks == self.next_tick.get() {
-            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
-            self.tick();
-        }
         self.take_inbox();
         self.check_cancelled();
         while let Some(task) = self.next_unstarted().or_else(|| self.next_from_others()) {
@@ -83,7 +83,8 @@ fn preempt() {
         return;
     }
     let preempted = current::with_worker(|worker| match &worker.simulation {
-        Some(simulation) => worker.preempts(simulation, *task),
+        // The oracle itself may come to a point.
+        Some(simulation) => simulation.ids.try_borrow_mut().is_ok() && worker.preempts(simulation, *task),
         None => false,
     });
     if preempted == Some(true) {
