@@ -29,16 +29,21 @@
 //! Virtual time reaches all sleeps, timeouts and deadlines of this library, those of sockets included, in tasks. Plain
 //! threads have the machine's clock, and so has the blocking pool. An `Instant` that crosses over has no meaning there.
 //!
-//! The clock moves only when nothing but time can wake a task. Three things keep it where it is: a task that waits for the
-//! system, for example for a socket; whatever is on the blocking pool; a [`hold`], which listeners to signals and a
-//! `Readiness` have as well.
+//! The clock moves only when nothing but time can wake a task. These keep it where it is:
+//!
+//! * a task that waits for the system, for example for a socket, or in [`block_on`](crate::block_on);
+//! * a task that waits for a stack;
+//! * whatever is on the blocking pool;
+//! * a [`hold`], which listeners to signals and a `Readiness` have as well.
+//!
 //! Meanwhile the worker waits by the machine's clock, until the next timer at the longest. So a timeout of a second
 //! around a read that nobody answers takes a second. A timer beside sockets that never rest does not come. Threads that
 //! the program starts itself are not known: a program that waits for one takes a [`hold`], and so does a program that
-//! joins a task of another runtime.
+//! joins a task of another runtime. A loop that yields until the clock has moved never ends.
 //!
 //! If all tasks sleep, no timer is armed and nothing keeps the clock, none of them ever wakes. Then `run` cancels the
-//! main task and panics with the list of all tasks and what they wait for.
+//! main task and panics with the list of all tasks and what they wait for. Tasks that wait for locks in a circle cannot be
+//! cancelled; the list then goes to standard error.
 
 #![forbid(unsafe_code)]
 

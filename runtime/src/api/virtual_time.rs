@@ -109,6 +109,7 @@ pub fn advance(duration: Duration) {
     let Some(end) = end.and_then(|end| with_worker(|worker| worker.firing_time(end))) else {
         panic!("the clock cannot be advanced by {duration:?}: it has no such time");
     };
+    let _settling = Settling::enter();
     loop {
         run_others();
         let next = with_worker(|worker| worker.next_timer()).filter(|at| *at <= end).unwrap_or(end);
@@ -116,6 +117,22 @@ pub fn advance(duration: Duration) {
         if next == end {
             return run_others();
         }
+    }
+}
+
+/// Counts the task among those that are ready only to see the others sleep.
+struct Settling(());
+
+impl Settling {
+    fn enter() -> Self {
+        with_worker(|worker| worker.settling.set(worker.settling.get() + 1));
+        Settling(())
+    }
+}
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        with_worker(|worker| worker.settling.set(worker.settling.get() - 1));
     }
 }
 
@@ -131,8 +148,8 @@ fn run_others() {
 
 /// Waits until all other tasks of the runtime sleep.
 ///
-/// A task that waits for a socket or for the blocking pool sleeps as well. The clock need not be paused.
-/// Does not return while some other task is ready all the time.
+/// A task that waits for a socket or for the blocking pool sleeps as well, and so does one in another `settle`. The clock
+/// need not be paused. Does not return while some other task is ready all the time.
 ///
 /// # Cancellation
 /// A cancellation point.
@@ -158,6 +175,7 @@ fn run_others() {
 #[track_caller]
 pub fn settle() {
     check_task("settle");
+    let _settling = Settling::enter();
     loop {
         yield_now();
         if with_worker(Worker::is_settled) {

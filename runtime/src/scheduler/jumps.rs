@@ -16,6 +16,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::base::abort::say;
 use crate::base::clock;
 use crate::scheduler::waits::in_lines;
 use crate::scheduler::worker::Worker;
@@ -31,8 +32,7 @@ impl Worker {
 
     #[cold]
     fn jump_if_still(&self) -> bool {
-        self.stands.set(self.shared.virtual_time.is_held());
-        if self.stands.get() || self.is_starving() || !self.sleep_for_tasks() {
+        if self.shared.virtual_time.stands() || self.is_starving() || !self.sleep_for_tasks() {
             return false;
         }
         // After the look at the holds, whose owners wake first.
@@ -64,7 +64,7 @@ impl Worker {
         self.wheel.next_deadline()
     }
 
-    /// Notes that a park has begun at `begin` and is over: the timer that it was to end for may have come.
+    /// Notes that a park is over, and that no task has run since `begin`: the timer that it was to end for may have come.
     pub(super) fn note_waited(&self, timer: Option<Instant>, begin: Instant) {
         if clock::is_paused()
             && let Some(at) = timer
@@ -76,15 +76,23 @@ impl Worker {
 
     /// Returns true if the clock stood for a hold that is gone. Checked again once the worker counts as parked.
     pub(super) fn may_jump(&self) -> bool {
-        self.stands.get() && clock::is_paused() && !self.shared.virtual_time.is_held()
+        clock::is_paused() && self.shared.virtual_time.stood()
     }
 
-    /// Returns true if no other task is ready here, so that all of them sleep.
-    ///
-    /// Called by a task.
+    /// Returns true if all other tasks sleep, but for those that ask this as well. Called by a task.
     pub(crate) fn is_settled(&self) -> bool {
+        // Wakers of futures are foreign code, and must not suspend the task here: the worker calls them, and not the task.
+        let task = self.context().running();
+        self.context().set_running(None);
         self.poll_driver(Some(Duration::ZERO));
-        !self.has_work() && self.shared.injector.is_empty() && !self.is_starving()
+        self.context().set_running(task);
+        self.take_inbox();
+        self.check_cancelled();
+        let starts = self.is_starving()
+            || !(self.stealable.is_empty()
+                && self.block.placed.is_empty()
+                && self.shared.injector.is_empty());
+        !starts && self.local.len() < self.settling.get()
     }
 
     /// Returns true if only time and other tasks can wake the tasks here. A task that a thread has woken and not queued yet
@@ -111,10 +119,15 @@ impl Worker {
         self.has_work()
     }
 
-    /// Tells the simulation, if this is one, that no cancel has ended a deadlock.
+    /// Tells that no cancel has ended a deadlock: the simulation, if this is one, or once the user.
     fn tell_stuck(&self) {
-        if let Some(simulation) = &self.simulation {
-            simulation.oracle.stuck(self.describe_waits());
+        match &self.simulation {
+            Some(simulation) => simulation.oracle.stuck(self.describe_waits()),
+            None if self.told_stuck.replace(true) => {}
+            None => say(format_args!(
+                "all tasks sleep, no cancel ends what they wait for, and nothing is left that could wake one:{}",
+                self.describe_waits()
+            )),
         }
     }
 

@@ -26,7 +26,7 @@ impl Worker {
     }
 
     fn wait_for_work(&self) -> bool {
-        let mut watch = WATCH_FIRST;
+        let (mut watch, begin) = (WATCH_FIRST, clock::machine());
         self.count_picks();
         self.block.counters.rests.add(1);
         self.block.run.end();
@@ -39,7 +39,7 @@ impl Worker {
             if self.search() || self.jump() || self.poll() {
                 return true;
             }
-            if self.park(watch) {
+            if self.park(watch, begin) {
                 return true;
             }
             watch = (watch * 2).min(WATCH_MOST);
@@ -130,7 +130,9 @@ impl Worker {
     }
 
     /// Parks in the driver, unless work came meanwhile. Returns true if work came or is here now.
-    fn park(&self, watch: Duration) -> bool {
+    ///
+    /// No task has run since `begin`.
+    fn park(&self, watch: Duration, begin: Instant) -> bool {
         let now = clock::machine();
         let blocks = &self.shared.blocks;
         let sight = match blocks.len() {
@@ -147,7 +149,7 @@ impl Worker {
             self.block.counters.parks.add(u64::from(!came));
             let events = self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
             self.polling.note_batch(events);
-            self.note_waited(timer, now);
+            self.note_waited(timer, begin);
             came
         } else {
             true

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::scheduler::block::Block;
@@ -17,6 +17,8 @@ pub(crate) struct VirtualTime {
 /// Counts what forbids the clock to move.
 struct Holds {
     count: AtomicUsize,
+    /// The worker of a paused clock has found a hold, and waits for the last one to go.
+    stands: AtomicBool,
     /// The worker, which waits for the last hold.
     block: Arc<Block>,
 }
@@ -30,7 +32,8 @@ pub struct Hold(Arc<Holds>);
 impl VirtualTime {
     /// Makes the part for a runtime whose first worker has that block.
     pub(crate) fn new(block: &Arc<Block>) -> Self {
-        let holds = Holds { count: AtomicUsize::new(0), block: Arc::clone(block) };
+        let holds =
+            Holds { count: AtomicUsize::new(0), stands: AtomicBool::new(false), block: Arc::clone(block) };
         VirtualTime { holds: Arc::new(holds), deadlock: Mutex::new(None) }
     }
 
@@ -40,10 +43,21 @@ impl VirtualTime {
         Hold(Arc::clone(&self.holds))
     }
 
-    pub(crate) fn is_held(&self) -> bool {
-        // SeqCst: the load of the pair in `Hold::drop`. Acquire: pairs with the Release there, so wakes before the drop
-        // are seen.
-        self.holds.count.load(Ordering::SeqCst) > 0
+    /// Returns true if a hold keeps the clock. The last one to go then wakes the worker.
+    pub(super) fn stands(&self) -> bool {
+        let holds = &self.holds;
+        // SeqCst, both: the pair with `Hold::drop`. As an Acquire the load pairs with the Release there, so the wakes that
+        // holders made before they let go are seen.
+        holds.stands.store(true, Ordering::SeqCst);
+        let stands = holds.count.load(Ordering::SeqCst) > 0;
+        holds.stands.store(stands, Ordering::SeqCst);
+        stands
+    }
+
+    /// Returns true if the clock stood at the last look, and all holds are gone.
+    pub(super) fn stood(&self) -> bool {
+        // SeqCst: as in `stands`.
+        self.holds.stands.load(Ordering::SeqCst) && self.holds.count.load(Ordering::SeqCst) == 0
     }
 
     /// Returns what all tasks waited for, if the runtime has come to a deadlock.
@@ -62,10 +76,12 @@ impl VirtualTime {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        // SeqCst: the store of the pair with `begin_park` and the worker's second look in `Worker::may_jump`: this stores the
-        // count and then loads the park state, the worker the other way about. So the worker does not park, or is woken.
-        if self.0.count.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.block.unpark_if_parked();
+        let holds = &self.0;
+        // SeqCst, all, in two store-load pairs with the worker. This stores the count and then loads `stands`, the worker
+        // stores `stands` and then loads the count. And this loads the park state then, where the worker stores it and looks
+        // at the count again (`Worker::may_jump`). So the worker sees the last hold go, or is woken.
+        if holds.count.fetch_sub(1, Ordering::SeqCst) == 1 && holds.stands.load(Ordering::SeqCst) {
+            holds.block.unpark_if_parked();
         }
     }
 }

@@ -145,8 +145,10 @@ pub(crate) struct Worker {
     pub(super) told: Cell<bool>,
     /// What decides on the next task, in a simulation.
     pub(super) simulation: Option<Box<Simulation>>,
-    /// Virtual time was held at the last look.
-    pub(super) stands: Cell<bool>,
+    /// How many tasks wait in `settle` or `advance`, which are ready all the time.
+    pub(crate) settling: Cell<usize>,
+    /// A deadlock that no cancel ends was told.
+    pub(super) told_stuck: Cell<bool>,
 }
 
 impl Worker {
@@ -194,7 +196,8 @@ impl Worker {
             trim_owed: Cell::new(false),
             told: Cell::new(false),
             simulation: shared.config.oracle.as_ref().map(|oracle| Box::new(Simulation::new(oracle))),
-            stands: Cell::new(false),
+            settling: Cell::new(0),
+            told_stuck: Cell::new(false),
             random: Random::new(shared.config.seed, index),
             block,
             shared,

@@ -240,6 +240,8 @@ fn stay(task: RunningTask, why: Waking) -> Waking {
 #[cold]
 fn await_landing(task: RunningTask) {
     while !task.header().waiter.word.await_landing() {
+        // The wake that ended the first part has overwritten the record by its link. Virtual time stands meanwhile.
+        task.set_record(WaitRecord::UNKNOWN);
         leave_stack(task, None);
     }
 }

@@ -1,5 +1,6 @@
 //! Virtual time: a paused clock moves when all tasks sleep.
 
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -320,4 +321,45 @@ fn misuse_explains_itself() {
     assert!(message(unpaused).contains("call `time::pause` first"));
     let too_far = || paused(|| advance(Duration::MAX));
     assert!(message(too_far).contains("cannot be advanced by"));
+}
+
+#[test]
+fn a_timeout_around_a_call_on_the_pool_waits_for_the_call() {
+    paused(|| {
+        let others: Vec<_> = (0..3).map(|_| spawn(|| sleep(HOUR))).collect();
+        let wait = Duration::from_millis(5);
+        assert!(timeout(wait, || unblock(|| thread::sleep(wait * 10))).is_ok());
+        others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn several_tasks_settle_at_once() {
+    paused(|| {
+        let settlers: Vec<_> = (0..3).map(|_| spawn(settle)).collect();
+        settle();
+        settlers.into_iter().for_each(|settler| settler.join().unwrap());
+    });
+}
+
+#[test]
+fn a_waker_that_waits_does_not_suspend_the_task_that_settles() {
+    use std::future::poll_fn;
+    use std::task::{Poll, Wake};
+
+    struct Yields(task::Task);
+    impl Wake for Yields {
+        fn wake(self: Arc<Self>) {
+            yield_now();
+            self.0.unpark();
+        }
+    }
+    paused(|| {
+        let mut sleeper = std::pin::pin!(spawn(|| sleep(HOUR)));
+        let waker = Arc::new(Yields(task::current())).into();
+        let pending = sleeper.as_mut().poll(&mut std::task::Context::from_waker(&waker)).is_pending();
+        assert!(pending && fibra::block_on(poll_fn(|_| Poll::Ready(true))));
+        advance(HOUR);
+        assert!(sleeper.is_finished());
+    });
 }

@@ -224,7 +224,7 @@ impl Core {
                     self.queue.beside_lock().store(if is_here { 2 } else { 0 }, Ordering::Relaxed);
                     self.word.release_and_wake(queue);
                     if let Some(next) = next.filter(|next| !next.is_bypassed()) {
-                        next.since.set((!is_here).then(clock::machine));
+                        next.since.set((!is_here).then(clock::now));
                     }
                 }
             }
@@ -239,7 +239,7 @@ impl Core {
         match first.since.get() {
             Some(since) => !policy.is_overdue(since),
             None => {
-                first.since.set(Some(clock::machine()));
+                first.since.set(Some(clock::now()));
                 true
             }
         }
@@ -282,7 +282,7 @@ impl Core {
     /// Notes the time for the first waiter, if it waits for a woken waiter to come.
     fn note_first(&self, first: &Waiter) {
         if first.since.get().is_none() && self.word.look().has_woken() {
-            first.since.set(Some(clock::machine()));
+            first.since.set(Some(clock::now()));
             // Relaxed: a hint. An unlock that counts at this moment may undo it, which delays the look.
             self.queue.beside_lock().store(0, Ordering::Relaxed);
         }

@@ -96,7 +96,7 @@ impl Policy for BoundedBarging {
         if first.worker.is_some_and(WorkerId::is_current) {
             return HandOff::Direct;
         }
-        let now = clock::machine();
+        let now = clock::now();
         let since = first.since.get().unwrap_or(now);
         first.since.set(Some(since));
         match patience::is_over(since, now) {
@@ -106,7 +106,7 @@ impl Policy for BoundedBarging {
     }
 
     fn is_overdue(&self, since: Instant) -> bool {
-        patience::is_over(since, clock::machine())
+        patience::is_over(since, clock::now())
     }
 }
 

@@ -456,7 +456,7 @@ impl State {
         if is_strict || is_short || lanes().next().is_none() {
             return HandOff::Direct;
         }
-        let now = clock::machine();
+        let now = clock::now();
         let mut first = lanes().filter_map(|lane| waiters.front(lane));
         if first.any(|waiter| waiter.is_overdue(now)) {
             return HandOff::Direct;
