@@ -451,7 +451,7 @@ fn a_worker_that_computes_does_not_hold_up_the_selects_of_others() {
         computes.wait();
         theirs.write_all(b"x").unwrap();
         let begun = Instant::now();
-        while !elsewhere.is_finished() {
+        while !elsewhere.task().is_finished() {
             assert!(begun.elapsed() < HANG, "it hangs");
             thread::yield_now();
         }

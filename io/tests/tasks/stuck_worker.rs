@@ -132,7 +132,7 @@ fn wait_here(wanted: &Arc<Wanted>) -> JoinHandle<()> {
 /// Computes until that task has received what it waits for.
 fn tell_and_compute(wanted: &Wanted, waiting: JoinHandle<()>) {
     (wanted.tell)();
-    compute_until(|| waiting.is_finished());
+    compute_until(|| waiting.task().is_finished());
     waiting.join().unwrap();
 }
 
@@ -226,7 +226,7 @@ fn a_recheck_is_made_while_the_worker_of_another_writer_computes() {
             let elsewhere = spawn_elsewhere(write());
             pause();
             near.shutdown(Shutdown::Write).unwrap();
-            compute_until(|| elsewhere.is_finished());
+            compute_until(|| elsewhere.task().is_finished());
             assert_eq!(elsewhere.join().unwrap(), ErrorKind::BrokenPipe);
             assert_eq!(here.join().unwrap(), ErrorKind::BrokenPipe);
         });
