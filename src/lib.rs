@@ -49,6 +49,14 @@ pub use fibra_macros::main;
 /// | `timeout = "500ms"` | how long the body may run, in real time: a number with `ms`, `s`, `m` or `h`; a minute unless set |
 /// | `start_paused = true` | that time is [virtual](crate::time#virtual-time) ([`Builder::start_paused`]); with one worker |
 ///
+/// Two more arguments run the body in simulations of the crate `fibra-sim`, which the test's crate has to depend on. Their failures
+/// are those of that crate.
+///
+/// | argument | sets |
+/// | --- | --- |
+/// | `seeds = 1000` | the number of runs, with the seeds from 0; 100 unless set |
+/// | `schedule = "pct(3)"` | the schedule: `fifo`, `random`, `pct(depth)` or `exhaustive(preemptions)`; random unless set |
+///
 /// # Failures
 ///
 /// A test fails as any test does: when the body panics, or returns an error. It also fails in the cases below. Its output then

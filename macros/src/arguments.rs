@@ -12,6 +12,8 @@ pub(crate) enum Known {
     Workers,
     Timeout,
     StartPaused,
+    Seeds,
+    Schedule,
 }
 
 impl Known {
@@ -20,15 +22,19 @@ impl Known {
             Known::Workers => "workers",
             Known::Timeout => "timeout",
             Known::StartPaused => "start_paused",
+            Known::Seeds => "seeds",
+            Known::Schedule => "schedule",
         }
     }
 
-    /// What its value is.
+    /// Describes its value.
     fn value(self) -> &'static str {
         match self {
             Known::Workers => "a number from 1 on, such as `2`",
             Known::Timeout => r#"a time above zero with its unit, such as "500ms", "30s", "2m" or "1h""#,
             Known::StartPaused => "`true` or `false`",
+            Known::Seeds => "a number from 1 on, such as `1000`",
+            Known::Schedule => r#"a schedule, such as "random" or "pct(3)""#,
         }
     }
 }
@@ -40,6 +46,8 @@ pub(crate) struct Arguments {
     pub(crate) builder: String,
     /// Those of the test.
     pub(crate) test: String,
+    /// Those of the simulation, which takes the place of both.
+    pub(crate) simulation: String,
 }
 
 impl Arguments {
@@ -68,6 +76,11 @@ impl Arguments {
             value
                 .and_then(|value| read.add(*argument, &plain(value).to_string()))
                 .ok_or_else(|| Error::new(place, format!("`{text}` takes {}", argument.value())))?;
+            let has_others = !read.builder.is_empty() || !read.test.is_empty();
+            if has_others && !read.simulation.is_empty() {
+                let message = "`seeds` and `schedule` make a simulation, which takes no other arguments";
+                return Err(Error::new(span, message.to_owned()));
+            }
             expect_comma(tokens.next())?;
         }
         Ok(read)
@@ -77,18 +90,18 @@ impl Arguments {
     fn add(&mut self, argument: Known, value: &str) -> Option<()> {
         match argument {
             Known::Workers => {
-                let workers: usize = value.replace('_', "").parse().ok().filter(|workers| *workers > 0)?;
-                self.builder += &format!(".workers({workers})");
+                self.builder += &format!(".workers({})", number(value)?);
             }
             Known::Timeout => {
-                let text = value.strip_prefix('"')?.strip_suffix('"')?;
-                self.test +=
-                    &format!(".timeout(::core::time::Duration::from_millis({}))", milliseconds(text)?);
+                let time = milliseconds(text(value)?)?;
+                self.test += &format!(".timeout(::core::time::Duration::from_millis({time}))");
             }
             Known::StartPaused => {
                 let paused: bool = value.parse().ok()?;
                 self.builder += &format!(".start_paused({paused})");
             }
+            Known::Seeds => self.simulation += &format!(".seeds({})", number(value)?),
+            Known::Schedule => self.simulation += &format!(".schedule({:?})", text(value)?),
         }
         Some(())
     }
@@ -117,6 +130,16 @@ fn plain(value: TokenTree) -> TokenTree {
         }
         _ => value,
     }
+}
+
+/// Reads a number from 1 on.
+fn number(value: &str) -> Option<usize> {
+    value.replace('_', "").parse().ok().filter(|number| *number > 0)
+}
+
+/// Returns the text inside quotes.
+fn text(value: &str) -> Option<&str> {
+    value.strip_prefix('"')?.strip_suffix('"')
 }
 
 /// Reads a time such as `30s`.

@@ -46,16 +46,19 @@ fn expanded(
 
 fn expand_test(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
     let function = Function::parse("test", item)?;
-    let Arguments { builder, test } =
-        Arguments::parse(arguments, &[Known::Workers, Known::Timeout, Known::StartPaused])?;
+    let known = [Known::Workers, Known::Timeout, Known::StartPaused, Known::Seeds, Known::Schedule];
+    let Arguments { builder, test, simulation } = Arguments::parse(arguments, &known)?;
     let name = function.name.to_string();
     let should_panic = if function.should_panic { ".should_panic()" } else { "" };
     // A test that is to panic must return nothing, says the harness.
     let (returned, end) = if function.returns { ("-> ::std::process::ExitCode", "") } else { ("", ";") };
-    let run = format!(
-        "::fibra::attributes::Test::new({:?}, ::fibra::Runtime::builder().workers(1){builder}){test}{should_panic}.run({name}){end}",
-        name.trim_start_matches("r#"),
-    );
+    let plain = name.trim_start_matches("r#");
+    let run = match simulation.is_empty() {
+        true => format!(
+            "::fibra::attributes::Test::new({plain:?}, ::fibra::Runtime::builder().workers(1){builder}){test}{should_panic}.run({name}){end}"
+        ),
+        false => format!("::fibra_sim::attributes::Test::new(){simulation}.run({name}){end}"),
+    };
     let mut outer = tokens("#[::core::prelude::v1::test]");
     outer.extend(function.head.clone());
     outer.extend(function.signature[..3].to_vec());

@@ -34,7 +34,8 @@ pub struct Exploration {
 /// Panics if a run fails, with the failure of the lowest seed, shrunk. Panics in builds without `--cfg fibra_sim`.
 #[track_caller]
 pub fn check(runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    explore(&Sim::builder().schedule(Schedule::Random), runs, program)
+    refuse_without_points();
+    check_seeds(Schedule::Random, runs, program)
 }
 
 /// Runs `program` under `runs` schedules of [`Schedule::Pct`] with that depth, as [`check`] does.
@@ -43,7 +44,8 @@ pub fn check(runs: u64, program: impl Fn() + Send + Sync + 'static) -> Explorati
 /// As [`check`].
 #[track_caller]
 pub fn check_pct(runs: u64, depth: usize, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    explore(&Sim::builder().schedule(Schedule::Pct { depth }), runs, program)
+    refuse_without_points();
+    check_seeds(Schedule::Pct { depth }, runs, program)
 }
 
 /// Runs `program` under all schedules with at most so many preemptions, each once.
@@ -99,9 +101,14 @@ pub fn replay(seed: u64, schedule: &str, program: impl Fn() + Send + Sync + 'sta
     }
 }
 
+/// Runs `program` under that schedule with the seeds from 0, whether or not the build has points of preemption.
 #[track_caller]
-fn explore(sim: &Builder, runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    refuse_without_points();
+pub(crate) fn check_seeds(
+    schedule: Schedule,
+    runs: u64,
+    program: impl Fn() + Send + Sync + 'static,
+) -> Exploration {
+    let sim = &Sim::builder().schedule(schedule);
     if is_replay() {
         sim.clone().run(program);
         return Exploration { runs: 1 };

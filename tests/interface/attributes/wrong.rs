@@ -27,14 +27,20 @@ pub mod functions {
 }
 
 pub mod arguments {
-    #[fibra::test(workers = 2, seeds = 1000)]
-//                             ^ unknown argument `seeds`, known: `workers`, `timeout`, `start_paused`
+    #[fibra::test(workers = 2, seed = 1000)]
+//                             ^ unknown argument `seed`, known: `workers`, `timeout`, `start_paused`, `seeds`, `schedule`
     fn unknown() {}
     #[fibra::main(timeout = "1s")]
 //                ^ unknown argument `timeout`, known: `workers`
     fn unknown_in_main() {}
+    #[fibra::test(workers = 2, seeds = 1000)]
+//                             ^ `seeds` and `schedule` make a simulation, which takes no other arguments
+    fn both() {}
+    #[fibra::test(schedule = 3)]
+//                           ^ `schedule` takes a schedule, such as "random" or "pct(3)"
+    fn no_depth() {}
     #[fibra::test("30s")]
-//                ^ unknown argument `"30s"`, known: `workers`, `timeout`, `start_paused`
+//                ^ unknown argument `"30s"`, known: `workers`, `timeout`, `start_paused`, `seeds`, `schedule`
     fn unnamed() {}
     #[fibra::test(workers = 2, workers = 2)]
 //                             ^ `workers` is given twice
