@@ -248,6 +248,7 @@ impl Worker {
         events
     }
 
+    #[inline(always)]
     fn execute(&self, task: TaskRef) {
         if self.searching.get() {
             cold_path();
@@ -262,6 +263,7 @@ impl Worker {
         self.resume(task);
     }
 
+    #[inline(always)]
     pub(crate) fn resume(&self, task: TaskRef) {
         if let Some(next) = self.local.peek() {
             next.header().coroutine.prefetch();
