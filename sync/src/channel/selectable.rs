@@ -25,7 +25,8 @@ use crate::wait::Arm;
     message = "a select cannot wait for `{Self}`",
     label = "is no event, count, semaphore, token, or receiver of a oneshot, broadcast or watch channel",
     note = "a `Select` has `recv` and `send` for channels",
-    note = "for a socket, wait for an event of a `fibra::Readiness`; for anything else, `race` it against the select"
+    note = "for a signal, wait for its `event()`; for a socket, for an event of a `fibra::Readiness`; for anything else, \
+            `race` it against the select"
 )]
 pub trait Selectable: sealed::Sealed {
     /// The permit of a semaphore, nothing of an event.

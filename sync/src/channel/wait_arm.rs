@@ -36,7 +36,8 @@ pub fn wait_arm<M, S: Source<M> + ?Sized>(source: &S) -> WaitArm<'_, S::Root> {
     label = "is, or points to, no event, count, semaphore, token, or receiver of a oneshot, broadcast or watch channel",
     note = "the cases for channels and tasks are `recv(receiver) -> result => body`, \
             `send(sender, message) -> result => body` and `join(handle) => body`",
-    note = "for a socket, wait for an event of a `fibra::Readiness`; for anything else, `race` it against the select"
+    note = "for a signal, wait for its `event()`; for a socket, for an event of a `fibra::Readiness`; for anything else, \
+            `race` it against the select"
 )]
 pub trait Source<M> {
     /// The type of the source.

@@ -28,5 +28,6 @@ mod channel_reserve;
 mod channel_timers;
 mod channel_unbounded;
 mod channel_weak;
+mod mpsc;
 mod oneshot;
 mod watch;
