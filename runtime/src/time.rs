@@ -37,7 +37,7 @@
 //! * a [`hold`], which listeners to signals and a `Readiness` have as well.
 //!
 //! Meanwhile the worker waits by the machine's clock, until the next timer at the longest. So a timeout of a second
-//! around a read that nobody answers takes a second. A timer beside sockets that never rest does not come. Threads that
+//! around a read without an answer takes a second. A timer beside sockets that never rest does not come. Threads that
 //! the program starts itself are not known: a program that waits for one takes a [`hold`], and so does a program that
 //! joins a task of another runtime. A loop that yields until the clock has moved never ends.
 //!

@@ -138,12 +138,13 @@ impl Drop for Settling {
 
 /// Runs all other tasks until they sleep, or have been ready too often.
 fn run_others() {
-    for _ in 0..ROUNDS {
-        yield_now();
-        if with_worker(Worker::is_settled) {
-            break;
-        }
-    }
+    (0..ROUNDS).any(|_| yields_to_none());
+}
+
+/// Lets all other ready tasks run. Returns true if all of them sleep then.
+fn yields_to_none() -> bool {
+    yield_now();
+    with_worker(Worker::is_settled)
 }
 
 /// Waits until all other tasks of the runtime sleep.
@@ -176,12 +177,7 @@ fn run_others() {
 pub fn settle() {
     check_task("settle");
     let _settling = Settling::enter();
-    loop {
-        yield_now();
-        if with_worker(Worker::is_settled) {
-            return;
-        }
-    }
+    while !yields_to_none() {}
 }
 
 /// Keeps virtual time where it is until the guard is dropped.

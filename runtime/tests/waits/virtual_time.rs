@@ -15,6 +15,7 @@ use crate::paused::{TICK, is_about, paused, taken};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
+
 /// Returns the message with which `f` panics.
 fn message(f: impl FnOnce()) -> String {
     let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it is to panic");
