@@ -49,13 +49,7 @@ impl Worker {
 
     #[inline(always)]
     fn next(&self) -> Option<TaskRef> {
-        let picks = self.picks.get().wrapping_add(1);
-        self.picks.set(picks);
-        if picks == self.next_tick.get() {
-            cold_path();
-            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
-            self.tick();
-        }
+        self.count_pick();
         if !self.block.inbox.is_empty() {
             cold_path();
             self.take_inbox();
@@ -70,6 +64,18 @@ impl Worker {
                 cold_path();
                 self.next_from_others()
             }
+        }
+    }
+
+    /// Counts a pick, and runs the tick if it is due.
+    #[inline(always)]
+    pub(super) fn count_pick(&self) {
+        let picks = self.picks.get().wrapping_add(1);
+        self.picks.set(picks);
+        if picks == self.next_tick.get() {
+            cold_path();
+            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
+            self.tick();
         }
     }
 
@@ -183,7 +189,7 @@ impl Worker {
 
     /// Runs the tick: checks everything that the picks do not check.
     #[cold]
-    pub(super) fn tick(&self) {
+    fn tick(&self) {
         self.count_picks();
         self.take_from_shared();
         self.take_placed();

@@ -10,7 +10,6 @@
 use crate::coroutine::stop::Stop;
 use crate::scheduler::current;
 use crate::scheduler::oracle::{Asked, Simulation};
-use crate::scheduler::tuning::TICK_PICKS;
 use crate::scheduler::worker::Worker;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
@@ -18,12 +17,7 @@ use crate::tasks::header::TaskRef;
 impl Worker {
     /// Takes the task that the oracle chooses.
     pub(super) fn next_simulated(&self, simulation: &Simulation) -> Option<TaskRef> {
-        let picks = self.picks.get().wrapping_add(1);
-        self.picks.set(picks);
-        if picks == self.next_tick.get() {
-            self.next_tick.set(picks.wrapping_add(TICK_PICKS));
-            self.tick();
-        }
+        self.count_pick();
         self.gather();
         let chosen = simulation.chosen.take();
         let last = self.local.len().checked_sub(1)?;
