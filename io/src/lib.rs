@@ -2,6 +2,8 @@
 
 mod conversions;
 mod descriptor_watch;
+#[doc(hidden)]
+pub mod network;
 mod pollable;
 mod primitive;
 mod reactor;
@@ -20,6 +22,8 @@ pub mod process;
 #[doc(hidden)]
 pub use descriptor_watch::DescriptorWatch;
 pub use pollable::Pollable;
+
+use std::sync::Arc;
 
 use fibra_runtime::driver::Factory;
 // The wait core, by a path that the models can give another meaning.
@@ -51,4 +55,10 @@ use fibra_runtime::wait;
 /// ```
 pub fn driver() -> impl Factory {
     reactor::ReactorFactory
+}
+
+/// Makes the driver of a simulation, whose sockets are those of that network.
+#[doc(hidden)]
+pub fn simulated_driver(network: Arc<dyn network::Network>) -> impl Factory {
+    reactor::simulated::SimulatedFactory(network)
 }

@@ -28,6 +28,16 @@ pub(crate) trait Family: Kind {
     /// True if a message that was refused found no room in the queue of its receiver, of which this
     /// socket hears nothing.
     fn is_full_elsewhere(fd: BorrowedFd<'_>) -> io::Result<bool>;
+
+    /// The sender of a message that the socket has received.
+    fn sender(_fd: BorrowedFd<'_>, from: &SockAddr) -> io::Result<Self::Address> {
+        Self::to_std(from)
+    }
+
+    /// Sends a message that the system has refused with `error`, if there is another way.
+    fn send_refused(_fd: BorrowedFd<'_>, _buf: &[u8], _to: &SockAddr, error: io::Error) -> io::Result<usize> {
+        Err(error)
+    }
 }
 
 impl<S: Family> Socket<S> {
@@ -85,7 +95,7 @@ impl<S: Family> Socket<S> {
         flags: c_int,
         may_have_ended: impl FnOnce() -> bool,
     ) -> io::Result<Attempt<(usize, S::Address)>> {
-        let with_address = |(len, from)| Ok((len, S::to_std(&from)?));
+        let with_address = |(len, from)| Ok((len, S::sender(self.fd(), &from)?));
         let call = || sys::recv_from(self.fd(), buf, flags).and_then(with_address);
         self.receive_to_the_end(call, || with_address((0, SockAddr::unix("")?)), may_have_ended)
     }
@@ -97,7 +107,7 @@ impl<S: Family> Socket<S> {
 
     /// Sends a message to an address. None: its owner's queue is full, of which this socket hears nothing.
     pub(crate) fn try_send_to(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<Option<usize>>> {
-        match sys::send_to(self.fd(), buf, receiver) {
+        match self.send_to_now(buf, receiver) {
             Err(error) if is_would_block(&error) && S::is_full_elsewhere(self.fd())? => {
                 Ok(Attempt::Done(None))
             }
@@ -108,7 +118,12 @@ impl<S: Family> Socket<S> {
     /// Sends to a receiver whose queue cannot be waited for: a full queue makes the call wait for
     /// this socket's room.
     pub(crate) fn try_send_alone(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<usize>> {
-        sys::send_to(self.fd(), buf, receiver).map(Attempt::Done)
+        self.send_to_now(buf, receiver).map(Attempt::Done)
+    }
+
+    fn send_to_now(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
+        sys::send_to(self.fd(), buf, receiver)
+            .or_else(|error| S::send_refused(self.fd(), buf, receiver, error))
     }
 
     /// Receives, or gives what stands for the end.

@@ -10,20 +10,24 @@
 macro_rules! handle_methods {
     ($ours:ident, $address:ty) => {
         impl $ours {
-            $crate::waiting::convert::forward! { self => self.0.std();
-                /// Returns the address of this end.
-                ///
-                /// # Errors
-                ///
-                /// What `getsockname(2)` says.
-                fn local_addr() -> std::io::Result<$address>;
+            /// Returns the address of this end.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockname(2)` says.
+            pub fn local_addr(&self) -> std::io::Result<$address> {
+                use $crate::net::simulated::Address;
+                self.0.std().local_addr().or_else(|error| <$address>::local(self.0.fd(), error))
+            }
 
-                /// Returns the address of the peer.
-                ///
-                /// # Errors
-                ///
-                /// `NotConnected` if there is none, or it has ended the connection.
-                fn peer_addr() -> std::io::Result<$address>;
+            /// Returns the address of the peer.
+            ///
+            /// # Errors
+            ///
+            /// `NotConnected` if there is none, or it has ended the connection.
+            pub fn peer_addr(&self) -> std::io::Result<$address> {
+                use $crate::net::simulated::Address;
+                self.0.std().peer_addr().or_else(|error| <$address>::peer(self.0.fd(), error))
             }
 
             /// Makes a second handle of this socket, with a descriptor of its own.
@@ -278,7 +282,11 @@ macro_rules! tcp_methods {
             ///
             /// What `setsockopt(2)` says.
             pub fn set_nodelay(&self, nodelay: bool) -> std::io::Result<()> {
-                self.option().set_tcp_nodelay(nodelay)
+                use $crate::net::simulated;
+                use $crate::network::SocketOption::NoDelay;
+                self.option()
+                    .set_tcp_nodelay(nodelay)
+                    .or_else(|error| simulated::set_option(self, NoDelay, nodelay.into(), error))
             }
 
             /// Returns true if `TCP_NODELAY` is set.
@@ -287,7 +295,11 @@ macro_rules! tcp_methods {
             ///
             /// What `getsockopt(2)` says.
             pub fn nodelay(&self) -> std::io::Result<bool> {
-                self.option().tcp_nodelay()
+                use $crate::net::simulated;
+                use $crate::network::SocketOption::NoDelay;
+                self.option()
+                    .tcp_nodelay()
+                    .or_else(|error| simulated::option(self, NoDelay, error).map(|value| value != 0))
             }
         }
     };
@@ -297,20 +309,26 @@ macro_rules! tcp_methods {
 macro_rules! ttl_methods {
     ($ours:ident) => {
         impl $ours {
-            $crate::waiting::convert::forward! { self => self.0.std();
-                /// Sets the time to live of the packets sent from here, in hops.
-                ///
-                /// # Errors
-                ///
-                /// What `setsockopt(2)` says.
-                fn set_ttl(ttl: u32) -> std::io::Result<()>;
+            /// Sets the time to live of the packets sent from here, in hops.
+            ///
+            /// # Errors
+            ///
+            /// What `setsockopt(2)` says.
+            pub fn set_ttl(&self, ttl: u32) -> std::io::Result<()> {
+                use $crate::net::simulated;
+                use $crate::network::SocketOption::TimeToLive;
+                self.0.std().set_ttl(ttl).or_else(|error| simulated::set_option(self, TimeToLive, ttl, error))
+            }
 
-                /// Returns the time to live, in hops.
-                ///
-                /// # Errors
-                ///
-                /// What `getsockopt(2)` says.
-                fn ttl() -> std::io::Result<u32>;
+            /// Returns the time to live, in hops.
+            ///
+            /// # Errors
+            ///
+            /// What `getsockopt(2)` says.
+            pub fn ttl(&self) -> std::io::Result<u32> {
+                use $crate::net::simulated;
+                use $crate::network::SocketOption::TimeToLive;
+                self.0.std().ttl().or_else(|error| simulated::option(self, TimeToLive, error))
             }
         }
     };
@@ -336,14 +354,15 @@ macro_rules! listener_methods {
             /// which grows from 1 to 16 milliseconds. Other tasks run meanwhile and may close descriptors, so
             /// a loop that logs the error and goes on survives.
             pub fn accept(&self) -> std::io::Result<($stream, $address)> {
-                let (stream, peer) = self.0.accept(<$std>::accept)?;
+                let (stream, peer) = self.0.accept(<$std as $crate::net::simulated::Accepts>::accept_one)?;
                 Ok((self.take(stream), peer))
             }
 
             /// Accepts a connection if there is one.
             #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
             pub(crate) fn try_accept(&self) -> std::io::Result<($stream, $address)> {
-                let (stream, peer) = self.0.try_accept(<$std>::accept)?;
+                let (stream, peer) =
+                    self.0.try_accept(<$std as $crate::net::simulated::Accepts>::accept_one)?;
                 Ok((self.take(stream), peer))
             }
 
@@ -353,7 +372,11 @@ macro_rules! listener_methods {
             ///
             /// What `getsockname(2)` says.
             pub fn local_addr(&self) -> std::io::Result<$address> {
-                self.0.std().local_addr()
+                use $crate::net::simulated::Address;
+                let socket = self.0.std();
+                socket
+                    .local_addr()
+                    .or_else(|error| <$address>::local(std::os::fd::AsFd::as_fd(socket), error))
             }
 
             /// Makes a second handle of this listener, with a descriptor of its own.

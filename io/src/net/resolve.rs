@@ -5,6 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::{io, iter, option, slice, vec};
 
+use super::simulated;
 use crate::waiting::cancel::check_may_wait;
 use crate::waiting::second_pool::detached;
 
@@ -162,6 +163,9 @@ impl<T: ToSocketAddrs + ?Sized> ToSocketAddrs for &T {
 /// Asks the system, on a thread that may block. The name is owned, not borrowed: a server that does not answer must not
 /// hold up a task that is cancelled meanwhile.
 fn look_up(host: &str, port: u16) -> io::Result<vec::IntoIter<SocketAddr>> {
+    if let Some(found) = simulated::look_up(host, port) {
+        return found;
+    }
     check_may_wait()?;
     let host = host.to_owned();
     detached(move || std::net::ToSocketAddrs::to_socket_addrs(&(host.as_str(), port)))

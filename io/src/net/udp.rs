@@ -12,9 +12,8 @@ use super::ToSocketAddrs;
 use super::datagram::Family;
 use super::options::{handle_methods, message_methods, ttl_methods};
 use super::resolve::try_each;
+use super::simulated;
 use super::socket::Socket;
-use crate::sys;
-use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::forward;
 
 /// A UDP socket: [`std::net::UdpSocket`], for tasks.
@@ -135,7 +134,9 @@ impl UdpSocket {
     ///
     /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
     pub fn bind<A: ToSocketAddrs>(addr: A) -> io::Result<UdpSocket> {
-        try_each(addr, |address| net::UdpSocket::bind(address).map(|socket| UdpSocket(Socket::fresh(socket))))
+        try_each(addr, |address| {
+            simulated::udp_socket(address).map(|socket| UdpSocket(Socket::fresh(socket)))
+        })
     }
 
     /// Fixes the peer that [`send`](UdpSocket::send) sends to and messages come from.
@@ -150,7 +151,7 @@ impl UdpSocket {
     ///
     /// That of the last address, or of the lookup; `InvalidInput` if there is no address.
     pub fn connect<A: ToSocketAddrs>(&self, addr: A) -> io::Result<()> {
-        try_each(addr, |address| self.0.std().connect(address))
+        try_each(addr, |address| simulated::connect_messages(self.0.std(), address))
     }
 
     /// Sends a message to the first of the addresses.
@@ -166,7 +167,7 @@ impl UdpSocket {
         let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "no addresses to send data to");
         let address = addr.to_socket_addrs()?.next().ok_or_else(no_address)?;
         let address = net::UdpSocket::to_raw(&address)?;
-        self.0.dispatch(|| sys::send_to(self.0.fd(), buf, &address).map(Attempt::Done))
+        self.0.dispatch(|| self.0.try_send_alone(buf, &address))
     }
 
     forward! { self => self.0.std();
@@ -287,5 +288,13 @@ impl Family for net::UdpSocket {
     /// What a receiver has no room for is lost.
     fn is_full_elsewhere(_fd: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(false)
+    }
+
+    fn sender(fd: BorrowedFd<'_>, from: &SockAddr) -> io::Result<SocketAddr> {
+        Self::to_std(from).or_else(|error| simulated::sender(fd, from, error))
+    }
+
+    fn send_refused(fd: BorrowedFd<'_>, buf: &[u8], to: &SockAddr, error: io::Error) -> io::Result<usize> {
+        simulated::send_to(fd, buf, to, error)
     }
 }

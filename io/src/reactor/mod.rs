@@ -33,12 +33,14 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
 use self::registrations::Registrations;
+use crate::network::Network;
 use crate::readiness::Edge;
 use crate::readiness::source::Source;
 use crate::sys;
 use crate::sys::Direction;
 
 mod registrations;
+pub(crate) mod simulated;
 #[cfg(test)]
 mod tests;
 
@@ -61,7 +63,6 @@ const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Intere
 const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE);
 
 /// Makes the reactor of each worker. What [`driver`](crate::driver) returns.
-#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ReactorFactory;
 
 impl Factory for ReactorFactory {
@@ -84,14 +85,20 @@ impl Reactor {
     /// # Errors
     /// When there are no descriptors for it; the error names the limit.
     pub(crate) fn new() -> Result<Reactor, Refusal> {
-        Self::open().map_err(|error| Refusal::of_descriptor("a reactor", error))
+        Self::with(None)
     }
 
-    fn open() -> io::Result<Reactor> {
+    /// Makes the reactor of a worker whose sockets are those of `network`, if that is given.
+    fn with(network: Option<Arc<dyn Network>>) -> Result<Reactor, Refusal> {
+        Self::open(network).map_err(|error| Refusal::of_descriptor("a reactor", error))
+    }
+
+    fn open(network: Option<Arc<dyn Network>>) -> io::Result<Reactor> {
         let poll = Poll::new()?;
         let unparker = Arc::new(Unparker(mio::Waker::new(poll.registry(), UNPARK)?));
         let registry = poll.registry().try_clone()?;
-        let handle = Handle { id: driver::Id::fresh(), registry, registrations: Registrations::default() };
+        let registrations = Registrations::default();
+        let handle = Handle { id: driver::Id::fresh(), registry, registrations, network };
         Ok(Reactor { poll, events: Events::with_capacity(EVENTS), unparker, handle: Arc::new(handle) })
     }
 
@@ -193,9 +200,15 @@ pub(crate) struct Handle {
     id: driver::Id,
     registry: Registry,
     registrations: Registrations,
+    /// The network of a simulation.
+    network: Option<Arc<dyn Network>>,
 }
 
 impl Handle {
+    pub(crate) fn network(&self) -> Option<&Arc<dyn Network>> {
+        self.network.as_ref()
+    }
+
     pub(crate) fn id(&self) -> driver::Id {
         self.id
     }

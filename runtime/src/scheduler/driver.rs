@@ -12,7 +12,7 @@ use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::waiter::kind::RawWake;
 
@@ -33,6 +33,11 @@ pub trait Driver: Send + 'static {
     ///
     /// An unpark that comes first makes the next park return at once.
     fn unparker(&self) -> Arc<dyn Unpark>;
+
+    /// Returns when a poll finds something next, by the paused clock of a simulation.
+    fn next_arrival(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// Breaks a driver's `park`.

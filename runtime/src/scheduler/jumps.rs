@@ -4,7 +4,7 @@
 //!
 //! * while a [`Hold`](crate::time::Hold) is taken: by the program, by each task on the blocking pool, and by listeners
 //!   to signals;
-//! * while a task waits for the system, a socket for example, or for a closure on the blocking pool;
+//! * while a task waits for the system, a socket for example, or for a closure on the blocking pool, except in a simulation;
 //! * while a task waits for a stack.
 //!
 //! Meanwhile the worker waits by the machine's clock, until the next timer at the longest. If all of
@@ -32,14 +32,21 @@ impl Worker {
 
     #[cold]
     fn jump_if_still(&self) -> bool {
-        if self.shared.virtual_time.stands() || self.is_starving() || !self.sleep_for_tasks() {
+        if self.shared.virtual_time.stands() || self.is_starving() {
+            return false;
+        }
+        if self.simulation.is_some() {
+            // Its sockets lead to each other, and what they have sent may have come.
+            self.poll_driver(Some(Duration::ZERO));
+        } else if !self.sleep_for_tasks() {
             return false;
         }
         // After the look at the holds, whose owners wake first.
         if self.has_work() || !self.shared.injector.is_empty() {
             return true;
         }
-        match self.wheel.next_deadline() {
+        let arrival = self.driver.borrow().next_arrival();
+        match self.wheel.next_deadline().into_iter().chain(arrival).min() {
             Some(at) => {
                 self.move_clock(at);
                 true

@@ -10,8 +10,8 @@ use std::time::Instant;
 use socket2::{Domain, Socket};
 
 use super::TcpStream;
-use crate::net::timed_out;
-use crate::sys::{self, Direction};
+use crate::net::{simulated, timed_out};
+use crate::sys::Direction;
 
 /// An attempt under way.
 ///
@@ -26,7 +26,7 @@ pub(super) struct Connecting {
 impl Connecting {
     /// Starts an attempt.
     pub(super) fn start(address: SocketAddr) -> io::Result<Connecting> {
-        let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+        let socket = simulated::tcp_socket(Domain::for_address(address))?;
         Connecting::start_with(socket, address, TcpStream::fresh)
     }
 
@@ -36,7 +36,7 @@ impl Connecting {
         take: fn(net::TcpStream) -> TcpStream,
     ) -> io::Result<Connecting> {
         socket.set_nonblocking(true)?;
-        let is_done = match socket.connect(&address.into()) {
+        let is_done = match simulated::connect(&socket, address) {
             Ok(()) => true,
             Err(error) if is_under_way(&error) => false,
             Err(error) => return Err(error),
@@ -58,7 +58,7 @@ impl Connecting {
     /// The first look comes before the first wait: over the loopback the outcome is often there.
     pub(super) fn until(self, deadline: Option<Instant>) -> io::Result<Result<TcpStream, Connecting>> {
         let Connecting { stream, is_done } = self;
-        let look = || if is_done { Ok(()) } else { look(stream.0.std()) };
+        let look = || if is_done { Ok(()) } else { look(&stream) };
         if stream.0.io().run_until(Direction::Write, deadline, look)?.is_none() {
             return Ok(Err(Connecting { stream, is_done }));
         }
@@ -68,7 +68,7 @@ impl Connecting {
 }
 
 /// Returns the outcome, or `WouldBlock`. Only an error or a peer proves the end, not an event.
-fn look(socket: &net::TcpStream) -> io::Result<()> {
+fn look(socket: &TcpStream) -> io::Result<()> {
     if let Some(error) = socket.take_error()? {
         return Err(error);
     }

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
+use crate::net::simulated;
+use crate::network::SocketOption;
+
 /// The probes of a silent TCP connection.
 ///
 /// A field that is `None` is left to the system.
@@ -47,17 +50,39 @@ impl Keepalive {
         if let Some(probes) = keepalive.probes {
             wish = wish.with_retries(probes);
         }
-        option.set_tcp_keepalive(&wish)
+        let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
+        let probes = [
+            (SocketOption::KeepaliveIdle, keepalive.idle.map(seconds)),
+            (SocketOption::KeepaliveInterval, keepalive.interval.map(seconds)),
+            (SocketOption::KeepaliveProbes, keepalive.probes),
+        ];
+        option.set_tcp_keepalive(&wish).or_else(|error| {
+            let given = probes.into_iter().filter_map(|(name, value)| Some((name, value?)));
+            simulated::set_options(&*option, given, error)
+        })
     }
 
     pub(crate) fn of(option: SockRef<'_>) -> io::Result<Option<Keepalive>> {
         if !option.keepalive()? {
             return Ok(None);
         }
+        let seconds = |name, error| {
+            simulated::option(&*option, name, error).map(|value| Duration::from_secs(value.into()))
+        };
         Ok(Some(Keepalive {
-            idle: Some(option.tcp_keepalive_time()?),
-            interval: Some(option.tcp_keepalive_interval()?),
-            probes: Some(option.tcp_keepalive_retries()?),
+            idle: Some(
+                option.tcp_keepalive_time().or_else(|error| seconds(SocketOption::KeepaliveIdle, error))?,
+            ),
+            interval: Some(
+                option
+                    .tcp_keepalive_interval()
+                    .or_else(|error| seconds(SocketOption::KeepaliveInterval, error))?,
+            ),
+            probes: Some(
+                option
+                    .tcp_keepalive_retries()
+                    .or_else(|error| simulated::option(&*option, SocketOption::KeepaliveProbes, error))?,
+            ),
         }))
     }
 }

@@ -15,7 +15,7 @@ use crate::net::ToSocketAddrs;
 use crate::net::acceptor::Acceptor;
 use crate::net::options::{buffer_methods, tcp_methods};
 use crate::net::resolve::try_each;
-use crate::sys;
+use crate::net::simulated::{self, Address};
 use crate::waiting::convert::forward;
 
 /// A TCP socket that takes options before it listens or connects.
@@ -98,7 +98,7 @@ impl TcpSocket {
     ///
     /// When the process has no descriptor left.
     pub fn v4() -> io::Result<TcpSocket> {
-        sys::tcp_socket_nonblocking(Domain::IPV4).map(TcpSocket)
+        simulated::tcp_socket(Domain::IPV4).map(TcpSocket)
     }
 
     /// Makes a socket for IPv4: [`v4`](TcpSocket::v4) by the name that tokio gives it.
@@ -192,7 +192,7 @@ impl TcpSocket {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn v6() -> io::Result<TcpSocket> {
-        sys::tcp_socket_nonblocking(Domain::IPV6).map(TcpSocket)
+        simulated::tcp_socket(Domain::IPV6).map(TcpSocket)
     }
 
     /// Takes a socket of std's type that is not connected yet, such as one of socket2.
@@ -351,7 +351,7 @@ impl TcpSocket {
     ///
     /// What `bind(2)` says.
     pub fn bind(&self, address: SocketAddr) -> io::Result<()> {
-        self.0.bind(&address.into())
+        simulated::bind(&self.0, address)
     }
 
     /// Returns the address of this end.
@@ -361,7 +361,8 @@ impl TcpSocket {
     /// What `getsockname(2)` says.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
-        self.0.local_addr()?.as_socket().ok_or_else(not_ip)
+        let address = self.0.local_addr()?.as_socket().ok_or_else(not_ip);
+        address.or_else(|error| SocketAddr::local(self.as_fd(), error))
     }
 
     /// Listens: at most `backlog` connections wait to be accepted.
@@ -370,7 +371,7 @@ impl TcpSocket {
     ///
     /// What `listen(2)` says.
     pub fn listen(self, backlog: u32) -> io::Result<TcpListener> {
-        self.0.listen(i32::try_from(backlog).unwrap_or(i32::MAX))?;
+        simulated::listen(&self.0, i32::try_from(backlog).unwrap_or(i32::MAX))?;
         Acceptor::seen(self.0.into()).map(TcpListener)
     }
 
@@ -469,12 +470,12 @@ const BACKLOG: i32 = 4096;
 
 /// Opens a listener of one address, whose descriptor was never exposed.
 pub(super) fn listen_at(address: SocketAddr, shares_port: bool) -> io::Result<TcpListener> {
-    let socket = sys::tcp_socket_nonblocking(Domain::for_address(address))?;
+    let socket = simulated::tcp_socket(Domain::for_address(address))?;
     socket.set_reuse_address(true)?;
     if shares_port {
         socket.set_reuse_port(true)?;
     }
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    simulated::bind(&socket, address)?;
+    simulated::listen(&socket, BACKLOG)?;
     Acceptor::fresh(socket.into()).map(TcpListener)
 }

@@ -1,0 +1,44 @@
+//! The driver of a simulated worker: its reactor, and the network that its sockets belong to.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fibra_runtime::driver::{Driver, Factory, Parts, Ready, Unpark};
+
+use super::Reactor;
+use crate::network::Network;
+
+/// Makes the driver of a simulation.
+pub(crate) struct SimulatedFactory(pub(crate) Arc<dyn Network>);
+
+impl Factory for SimulatedFactory {
+    fn make(&self) -> io::Result<Parts> {
+        let network = Arc::clone(&self.0);
+        let reactor = Reactor::with(Some(Arc::clone(&network)))?;
+        let handle = Arc::clone(&reactor.handle);
+        Ok(Parts { id: handle.id, driver: Box::new(Simulated { reactor, network }), handle })
+    }
+}
+
+struct Simulated {
+    reactor: Reactor,
+    network: Arc<dyn Network>,
+}
+
+impl Driver for Simulated {
+    fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
+        self.network.step()?;
+        self.reactor.park(timeout, ready)
+    }
+
+    fn unparker(&self) -> Arc<dyn Unpark> {
+        self.reactor.unparker()
+    }
+
+    fn next_arrival(&self) -> Option<Instant> {
+        self.network.next_arrival()
+    }
+}
