@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::host::HostId;
 use crate::oracle::Oracle;
 
 thread_local! {
@@ -23,6 +24,19 @@ pub(crate) struct Entered(());
 impl Drop for Entered {
     fn drop(&mut self) {
         RUN.set(None);
+    }
+}
+
+/// Returns the run that this thread simulates.
+pub(crate) fn run() -> Option<Arc<Oracle>> {
+    RUN.with_borrow(Clone::clone)
+}
+
+/// Returns the host of the running task.
+pub(crate) fn host() -> HostId {
+    match (run(), fibra::task::try_current()) {
+        (Some(run), Some(task)) => run.host_of(task.id()),
+        _ => HostId::default(),
     }
 }
 
@@ -100,8 +114,6 @@ pub fn point() {
 
 #[track_caller]
 fn draw<R>(draw: impl FnOnce(&mut fastrand::Rng) -> R) -> R {
-    let Some(run) = RUN.with_borrow(Clone::clone) else {
-        panic!("random numbers of a simulation were asked for outside of one")
-    };
+    let Some(run) = run() else { panic!("random numbers of a simulation were asked for outside of one") };
     draw(&mut run.lock().random)
 }

@@ -5,6 +5,8 @@
 pub mod attributes;
 mod context;
 mod explore;
+mod host;
+pub mod net;
 mod oracle;
 mod script;
 mod sim;
@@ -12,5 +14,6 @@ mod strategy;
 
 pub use context::{buggify, point, random, random_below};
 pub use explore::{Exploration, check, check_exhaustive, check_pct, replay};
+pub use host::{Host, host, restarting_host};
 pub use sim::{Builder, Failure, Report, Sim};
 pub use strategy::Schedule;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::mem;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -13,6 +13,8 @@ use fastrand::Rng;
 use fibra::Task;
 use fibra_runtime::wait::{self, Asked};
 
+use crate::host::HostId;
+use crate::net::Network;
 use crate::script::Script;
 use crate::strategy::Strategy;
 
@@ -29,7 +31,10 @@ pub(crate) struct End {
 }
 
 /// The oracle of one run.
-pub(crate) struct Oracle(Mutex<Run>);
+pub(crate) struct Oracle {
+    run: Mutex<Run>,
+    network: Arc<Network>,
+}
 
 /// The state of one run.
 pub(crate) struct Run {
@@ -50,6 +55,10 @@ pub(crate) struct Run {
     ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
     numbers: HashMap<u64, u32>,
+    /// The hosts of the tasks, by their ids, except those of the main host.
+    hosts: HashMap<u64, HostId>,
+    /// The id of the task that runs, or has run last.
+    last: u64,
     /// The numbers of the tasks of one question.
     ready: Vec<u32>,
     pub(crate) script: Script,
@@ -65,8 +74,9 @@ impl Oracle {
         max_steps: u64,
         traced: bool,
         ended: Sender<End>,
+        network: Network,
     ) -> Self {
-        Oracle(Mutex::new(Run {
+        let run = Mutex::new(Run {
             strategy,
             random: Rng::with_seed(seed ^ PROGRAM),
             steps: 0,
@@ -78,16 +88,33 @@ impl Oracle {
             panics: Vec::new(),
             ended: Some(ended),
             numbers: HashMap::new(),
+            hosts: HashMap::new(),
+            last: 0,
             ready: Vec::new(),
             script: Script::default(),
             trace: traced.then(Vec::new),
             // The start of the hash of Fowler, Noll and Vo.
             fingerprint: 0xcbf2_9ce4_8422_2325,
-        }))
+        });
+        Oracle { run, network: Arc::new(network) }
+    }
+
+    pub(crate) fn network(&self) -> &Arc<Network> {
+        &self.network
+    }
+
+    /// Notes on which host a task runs. Those that it spawns run there as well.
+    pub(crate) fn set_host(&self, task: u64, host: HostId) {
+        self.lock().hosts.insert(task, host);
+    }
+
+    /// Returns the host of a task.
+    pub(crate) fn host_of(&self, task: u64) -> HostId {
+        self.lock().hosts.get(&task).copied().unwrap_or_default()
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Run> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins the run. Called by its main task, which a run that takes too many steps cancels.
@@ -149,13 +176,21 @@ impl Run {
     fn choose(&mut self, asked: Asked, ready: &[u64]) -> (usize, Option<Task>) {
         let mut numbers = mem::take(&mut self.ready);
         numbers.clear();
+        let Run { numbers: known, hosts, last, .. } = self;
         numbers.extend(ready.iter().map(|id| {
-            let next = self.numbers.len() as u32;
-            *self.numbers.entry(*id).or_insert(next)
+            let next = known.len() as u32;
+            *known.entry(*id).or_insert_with(|| {
+                // The task that has run last has spawned it.
+                if let Some(host) = hosts.get(last).copied() {
+                    hosts.entry(*id).or_insert(host);
+                }
+                next
+            })
         }));
         let choice = self.decide(asked, &numbers);
         self.strategy.note(numbers[choice]);
         self.note(numbers[choice]);
+        self.last = ready[choice];
         self.ready = numbers;
         self.ran_out |= self.steps > self.max_steps;
         (choice, self.main.take_if(|_| self.steps > self.max_steps))

@@ -15,6 +15,7 @@ use fibra::time;
 use fibra_runtime::PanicLog;
 
 use crate::context;
+use crate::net::Network;
 use crate::oracle::{End, Oracle};
 use crate::script::Script;
 use crate::strategy::{Schedule, Strategy};
@@ -23,6 +24,9 @@ use crate::strategy::{Schedule, Strategy};
 pub(crate) const SEED: &str = "FIBRA_SIM_SEED";
 /// Overrides the schedule.
 pub(crate) const REPLAY: &str = "FIBRA_SIM_REPLAY";
+
+/// Tells the random numbers of the network from others.
+const NETWORK: u64 = 0x0a11_ce5e_7d05_7ea1;
 
 /// A program, which a run that never ends keeps.
 pub(crate) type Program = Arc<dyn Fn() + Send + Sync>;
@@ -163,7 +167,10 @@ impl Builder {
     pub(crate) fn run_once(&self, program: &Program, strategy: Strategy, seed: u64) -> Outcome {
         assert!(!context::is_simulated(), "a simulation was started inside a simulation");
         let (ended, end) = mpsc::channel();
-        let oracle = Arc::new(Oracle::new(strategy, seed, self.max_steps, self.determinism, ended));
+        let network = Network::new(seed ^ NETWORK).expect("a simulation has descriptors");
+        network.add_host("main");
+        let oracle = Oracle::new(strategy, seed, self.max_steps, self.determinism, ended, network);
+        let oracle = Arc::new(oracle);
         let (run, program, limit) = (Arc::clone(&oracle), Arc::clone(program), self.time_limit);
         let thread = thread::spawn(move || {
             let end = simulate(&program, &run, seed, limit);
@@ -202,6 +209,8 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
     let hook = move |panic: &fibra::TaskPanic<'_>| log.note_panic(panic.task(), describe(panic));
     let (mut elapsed, unobserved) = (Duration::ZERO, PanicLog::default());
     let runtime = fibra::Runtime::builder().oracle(oracle.clone()).seed(seed);
+    let network: Arc<dyn fibra_io::network::Network> = Arc::clone(oracle.network()) as _;
+    let runtime = runtime.driver(fibra_io::simulated_driver(network));
     let runtime = runtime.on_task_panic(hook).panic_log(&unobserved);
     let result = catch_unwind(AssertUnwindSafe(|| {
         runtime.run(|| {

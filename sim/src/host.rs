@@ -1,0 +1,202 @@
+//! The hosts of a simulated program.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use fibra::{Handle, JoinHandle, Task};
+
+use crate::context;
+use crate::oracle::Oracle;
+
+/// How often a crash looks for the tasks that it has cancelled before it lets time pass between two looks.
+const LOOKS: u32 = 100;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
+
+/// Identifies a host. The first one is that of the main task.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
+pub(crate) struct HostId(pub(crate) u16);
+
+/// A host of a simulated program: tasks with an address of their own, that crash together.
+///
+/// Dropped, it runs on.
+///
+/// # Examples
+/// ```
+/// use fibra::net::{TcpListener, TcpStream};
+/// use fibra_sim::{Sim, host};
+/// use std::io::{ErrorKind, Read};
+///
+/// Sim::builder().run(|| {
+///     let server = host("server", || {
+///         let listener = TcpListener::bind("0.0.0.0:80").unwrap();
+///         let mut clients = Vec::new();
+///         loop {
+///             clients.push(listener.accept().unwrap());
+///         }
+///     });
+///     fibra::sleep(std::time::Duration::from_secs(1));
+///     let mut stream = TcpStream::connect("server:80").unwrap();
+///     server.crash();
+///     assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+///     assert_eq!(TcpStream::connect("server:80").unwrap_err().kind(), ErrorKind::ConnectionRefused);
+///     server.restart();
+///     fibra::sleep(std::time::Duration::from_secs(1));
+///     assert!(TcpStream::connect("server:80").is_ok());
+/// });
+/// ```
+pub struct Host {
+    name: String,
+    id: HostId,
+    run: Arc<Oracle>,
+    body: Arc<dyn Fn() + Send + Sync>,
+    /// The task that runs the body.
+    root: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Starts a host of that name, which runs `body`.
+///
+/// All tasks that `body` spawns are on this host, and so are the sockets that they make. Others reach it by its name.
+///
+/// # Panics
+/// Panics outside a simulation, and if there is a host of that name.
+#[track_caller]
+pub fn host(name: &str, body: impl Fn() + Send + Sync + 'static) -> Host {
+    start(name, Arc::new(body))
+}
+
+/// Starts a host whose body runs again when it has panicked.
+///
+/// As after a [crash](Host::crash), the other tasks of the host are cancelled before, and its connections reset.
+///
+/// # Panics
+/// As [`host`].
+///
+/// # Examples
+/// ```
+/// use fibra_sim::{Sim, restarting_host};
+/// use std::sync::atomic::{AtomicU32, Ordering};
+/// static RUNS: AtomicU32 = AtomicU32::new(0);
+/// Sim::builder().run(|| {
+///     let host = restarting_host("unstable", || {
+///         assert!(RUNS.fetch_add(1, Ordering::Relaxed) >= 2, "not yet");
+///     });
+///     host.join();
+///     assert_eq!(RUNS.load(Ordering::Relaxed), 3);
+/// });
+/// ```
+#[track_caller]
+pub fn restarting_host(name: &str, body: impl Fn() + Send + Sync + 'static) -> Host {
+    start(
+        name,
+        Arc::new(move || {
+            while let Err(panic) = catch_unwind(AssertUnwindSafe(&body)) {
+                if fibra::task::is_cancelled() {
+                    resume_unwind(panic);
+                }
+                if let Some(run) = context::run() {
+                    let host = context::host();
+                    run.network().crash(host);
+                    cancel_tasks(&run, host);
+                    run.network().restart(host);
+                }
+            }
+        }),
+    )
+}
+
+#[track_caller]
+fn start(name: &str, body: Arc<dyn Fn() + Send + Sync>) -> Host {
+    let Some(run) = context::run() else { panic!("host {name:?} was started outside a simulation") };
+    let Some(id) = run.network().add_host(name) else { panic!("the simulation has a host {name:?} already") };
+    let host = Host { name: name.to_owned(), id, run, body, root: Mutex::new(None) };
+    host.run_body();
+    host
+}
+
+impl Host {
+    fn run_body(&self) {
+        let body = Arc::clone(&self.body);
+        let root = fibra::task::Builder::new().name(self.name.as_str()).spawn(move || body());
+        self.run.set_host(root.task().id(), self.id);
+        *self.root.lock().unwrap_or_else(PoisonError::into_inner) = Some(root);
+    }
+
+    /// Returns the name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the address.
+    pub fn ip(&self) -> IpAddr {
+        self.run.network().ip(self.id)
+    }
+
+    /// Kills the host, as if its process was killed.
+    ///
+    /// Its connections are reset, which the other ends see unless a link is cut. Then its tasks are cancelled, and unwind
+    /// without a network. Returns when they have ended. A task of the host itself is cancelled by its call.
+    ///
+    /// # Cancellation
+    /// A cancellation point, if its tasks do not end at once.
+    pub fn crash(&self) {
+        self.run.network().crash(self.id);
+        cancel_tasks(&self.run, self.id);
+        let this = fibra::task::current();
+        if self.run.host_of(this.id()) == self.id {
+            this.cancel();
+            fibra::yield_now();
+        }
+    }
+
+    /// Runs the body again, after a [`crash`](Self::crash) if it runs.
+    ///
+    /// # Cancellation
+    /// As [`crash`](Self::crash).
+    pub fn restart(&self) {
+        self.crash();
+        self.run.network().restart(self.id);
+        self.run_body();
+    }
+
+    /// Waits until the body has returned, or a crash has ended it.
+    ///
+    /// # Panics
+    /// Panics with the panic of the body.
+    pub fn join(self) {
+        let root = self.root.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err(error)) = root.map(JoinHandle::join)
+            && let Ok(panic) = error.try_into_panic()
+        {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host").field("name", &self.name).field("ip", &self.ip()).finish_non_exhaustive()
+    }
+}
+
+/// Cancels the tasks of a host, except the caller, until they have ended.
+fn cancel_tasks(run: &Oracle, host: HostId) {
+    let (this, runtime) = (fibra::task::current().id(), Handle::current());
+    for look in 1.. {
+        let tasks = runtime.started_tasks();
+        let mut tasks =
+            tasks.into_iter().filter(|task| task.id() != this && run.host_of(task.id()) == host).peekable();
+        if tasks.peek().is_none() && runtime.unstarted_tasks() == 0 {
+            return;
+        }
+        tasks.for_each(|task: Task| task.cancel());
+        match look % LOOKS {
+            0 => fibra::sleep(BETWEEN_LOOKS),
+            _ => fibra::yield_now(),
+        }
+    }
+}

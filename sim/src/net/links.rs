@@ -1,0 +1,194 @@
+//! The links between hosts: how long packets take, and which of them arrive.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::host::HostId;
+
+/// How long a stream waits before it sends again what got lost. Doubled for each loss in a row.
+const RESEND: Duration = Duration::from_millis(200);
+
+/// How often a stream sends the same bytes before it gives up, after almost seven minutes.
+const MOST_TRIES: u32 = 12;
+
+/// What a packet takes within a host.
+const LOCAL: Duration = Duration::from_micros(20);
+
+/// What goes from one socket to another.
+///
+/// [`rule`](super::rule) sees each.
+#[derive(Clone, Debug)]
+pub struct Packet {
+    pub(super) from: SocketAddr,
+    pub(super) to: SocketAddr,
+    pub(super) hosts: (HostId, HostId),
+    /// The socket that has sent it.
+    pub(super) source: u64,
+    /// The socket that it is for, if that is known.
+    pub(super) target: Option<u64>,
+    /// The place of what it carries in its stream.
+    pub(super) place: u64,
+    pub(super) content: Content,
+}
+
+/// What a packet carries.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Content {
+    /// Asks for a connection.
+    Connect,
+    /// A connection was accepted.
+    Accepted,
+    /// A connection was refused, or cannot be.
+    #[non_exhaustive]
+    Refused {
+        /// The number of the error.
+        errno: i32,
+    },
+    /// Bytes of a stream.
+    Bytes(Vec<u8>),
+    /// The end of a stream.
+    End,
+    /// The connection is gone.
+    Reset,
+    /// A message of a UDP socket.
+    Message(Vec<u8>),
+}
+
+impl Packet {
+    /// Returns the address of the sender.
+    pub fn from(&self) -> SocketAddr {
+        self.from
+    }
+
+    /// Returns the address of the receiver.
+    pub fn to(&self) -> SocketAddr {
+        self.to
+    }
+
+    /// Returns what it carries.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self.content, Content::Message(_))
+    }
+}
+
+/// What becomes of a packet. What [`rule`](super::rule) returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// It goes the way of all packets.
+    Pass,
+    /// It is lost. A message is gone then. A stream sends it again after a while, and the rule is asked again.
+    Drop,
+    /// It takes that much longer.
+    Delay(Duration),
+}
+
+type Rule = Box<dyn FnMut(&Packet) -> Verdict + Send>;
+
+/// All links.
+pub(super) struct Links {
+    pub(super) random: Rng,
+    pub(super) latency: RangeInclusive<Duration>,
+    pub(super) loss: f64,
+    pub(super) partitions: BTreeSet<Link>,
+    pub(super) holds: BTreeSet<Link>,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// The link between two hosts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Link(HostId, HostId);
+
+impl Link {
+    pub(super) fn between(a: HostId, b: HostId) -> Self {
+        Link(a.min(b), a.max(b))
+    }
+}
+
+/// What a link does with a packet.
+pub(super) enum Passage {
+    /// It arrives after that time.
+    In(Duration),
+    /// It waits until the link is free.
+    Held,
+    Lost,
+    /// It was lost so often that its stream gives up.
+    GivenUp,
+}
+
+impl Links {
+    pub(super) fn new(seed: u64) -> Self {
+        Links {
+            random: Rng::with_seed(seed),
+            latency: Duration::from_micros(500)..=Duration::from_millis(2),
+            loss: 0.0,
+            partitions: BTreeSet::new(),
+            holds: BTreeSet::new(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Decides on a packet that is sent.
+    pub(super) fn send(&mut self, packet: &Packet) -> Passage {
+        if let Some(blocked) = self.blocked(packet) {
+            return blocked;
+        }
+        let tries = if packet.is_message() { 1 } else { MOST_TRIES };
+        let mut waited = Duration::ZERO;
+        for losses in 0..tries {
+            if let Some(time) = self.send_once(packet) {
+                return Passage::In(waited + time);
+            }
+            waited += RESEND * (1 << losses);
+        }
+        if packet.is_message() { Passage::Lost } else { Passage::GivenUp }
+    }
+
+    /// Returns how long a packet takes, unless it is lost.
+    fn send_once(&mut self, packet: &Packet) -> Option<Duration> {
+        let mut time = Duration::ZERO;
+        for rule in &mut self.rules {
+            match rule(packet) {
+                Verdict::Pass => {}
+                Verdict::Drop => return None,
+                Verdict::Delay(more) => time += more,
+            }
+        }
+        match packet.hosts {
+            (from, to) if from == to => Some(time + LOCAL),
+            _ if self.loss > 0.0 && self.random.f64() < self.loss => None,
+            _ => Some(time + self.latency()),
+        }
+    }
+
+    /// Returns what becomes of a packet where nothing passes.
+    pub(super) fn blocked(&self, packet: &Packet) -> Option<Passage> {
+        let link = Link::between(packet.hosts.0, packet.hosts.1);
+        if self.partitions.contains(&link) {
+            return Some(if packet.is_message() { Passage::Lost } else { Passage::Held });
+        }
+        self.holds.contains(&link).then_some(Passage::Held)
+    }
+
+    fn latency(&mut self) -> Duration {
+        let (least, most) = (self.latency.start().as_nanos() as u64, self.latency.end().as_nanos() as u64);
+        Duration::from_nanos(self.random.u64(least..=most))
+    }
+}
+
+impl fmt::Debug for Links {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Links").field("partitions", &self.partitions).field("holds", &self.holds).finish()
+    }
+}

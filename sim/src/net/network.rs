@@ -1,0 +1,164 @@
+//! The network as the library's sockets use it.
+
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Instant;
+
+use fibra_io::network::{self, SocketOption, Transport};
+use rustix::io::Errno;
+
+use super::descriptors;
+use super::state::{Messages, Role, State};
+use crate::context;
+use crate::host::HostId;
+
+/// The network of one run.
+pub(crate) struct Network(Mutex<State>);
+
+impl Network {
+    /// # Errors
+    /// If the process has no descriptor left.
+    pub(crate) fn new(seed: u64) -> io::Result<Self> {
+        State::new(seed).map(|state| Network(Mutex::new(state)))
+    }
+
+    /// Adds a host.
+    pub(crate) fn add_host(&self, name: &str) -> Option<HostId> {
+        let mut state = self.lock();
+        match state.host_named(name) {
+            Some(_) => None,
+            None => Some(state.add_host(name)),
+        }
+    }
+
+    pub(crate) fn ip(&self, host: HostId) -> IpAddr {
+        self.lock().ip(host, IpAddr::from([0, 0, 0, 0]))
+    }
+
+    /// Cuts a host off.
+    pub(crate) fn crash(&self, host: HostId) {
+        self.lock().crash(host);
+    }
+
+    /// Connects a host again.
+    pub(crate) fn restart(&self, host: HostId) {
+        self.lock().host(host).is_up = true;
+    }
+
+    #[track_caller]
+    pub(super) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
+        match self.0.try_lock() {
+            Ok(mut state) => act(&mut state),
+            Err(TryLockError::Poisoned(state)) => act(&mut state.into_inner()),
+            Err(TryLockError::WouldBlock) => panic!("a rule has used the network that it rules"),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on<R>(
+        &self,
+        socket: BorrowedFd<'_>,
+        act: impl FnOnce(&mut State, u64) -> io::Result<R>,
+    ) -> io::Result<R> {
+        let mut state = self.lock();
+        let id = state.id_of(socket)?;
+        act(&mut state, id)
+    }
+}
+
+impl network::Network for Network {
+    fn socket(&self, transport: Transport) -> io::Result<OwnedFd> {
+        let host = context::host();
+        let (pair, role) = match transport {
+            // One byte for the end of `connect`, and one that stays.
+            Transport::Stream => (descriptors::stream(2)?, Role::Fresh),
+            Transport::Messages => {
+                let pair = descriptors::messages()?;
+                let users = descriptors::name_of(&pair.users)?;
+                (pair, Role::Messages(Messages { users, peer: None, inbox: VecDeque::new() }))
+            }
+        };
+        self.lock().add(host, pair, role).map(|(_, users)| users)
+    }
+
+    fn bind(&self, socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+        self.on(socket, |state, id| state.bind(id, address))
+    }
+
+    fn listen(&self, socket: BorrowedFd<'_>, backlog: usize) -> io::Result<()> {
+        self.on(socket, |state, id| state.listen(id, backlog))
+    }
+
+    fn connect(&self, socket: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+        self.on(socket, |state, id| match state.sockets[&id].role.transport() {
+            Transport::Stream => state.connect(id, address),
+            Transport::Messages => state.connect_messages(id, socket, address),
+        })
+    }
+
+    fn accept(&self, listener: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
+        self.on(listener, |state, id| state.accept(id, listener))
+    }
+
+    fn local_addr(&self, socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+        self.on(socket, |state, id| {
+            // Neither bound nor connected.
+            Ok(state.sockets[&id].local.unwrap_or_else(|| SocketAddr::from(([0, 0, 0, 0], 0))))
+        })
+    }
+
+    fn peer_addr(&self, socket: BorrowedFd<'_>) -> io::Result<SocketAddr> {
+        self.on(socket, |state, id| match state.socket(id).map(|socket| &mut socket.role) {
+            Some(Role::Stream(stream)) => stream.remote(),
+            Some(Role::Messages(Messages { peer: Some(peer), .. })) => Ok(*peer),
+            _ => Err(Errno::NOTCONN.into()),
+        })
+    }
+
+    fn send_to(&self, socket: BorrowedFd<'_>, message: &[u8], address: SocketAddr) -> io::Result<usize> {
+        self.on(socket, |state, id| state.send_message(id, message, address))
+    }
+
+    fn sender(&self, socket: BorrowedFd<'_>, name: &[u8]) -> io::Result<SocketAddr> {
+        self.on(socket, |state, id| match state.socket(id).map(|socket| &socket.role) {
+            Some(Role::Messages(Messages { peer: Some(peer), .. })) => Ok(*peer),
+            _ => state.names.get(name).copied().ok_or_else(|| Errno::INVAL.into()),
+        })
+    }
+
+    fn set_option(&self, socket: BorrowedFd<'_>, option: SocketOption, value: u32) -> io::Result<()> {
+        self.on(socket, |state, id| {
+            state.socket(id).map(|socket| socket.options.insert(option, value));
+            Ok(())
+        })
+    }
+
+    fn option(&self, socket: BorrowedFd<'_>, option: SocketOption) -> io::Result<u32> {
+        self.on(socket, |state, id| Ok(state.sockets[&id].options.get(&option).copied().unwrap_or(0)))
+    }
+
+    fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let state = self.lock();
+        match state.host_named(name) {
+            _ if name == "localhost" => Ok(vec![IpAddr::from([127, 0, 0, 1])]),
+            Some(host) => Ok(vec![state.ip(host, IpAddr::from([0, 0, 0, 0]))]),
+            None => Err(io::Error::other(format!("the simulation has no host {name:?}"))),
+        }
+    }
+
+    fn step(&self) -> io::Result<()> {
+        self.lock().step()
+    }
+
+    fn next_arrival(&self) -> Option<Instant> {
+        self.lock().next_arrival()
+    }
+}

@@ -1,0 +1,403 @@
+//! The connections of a simulated network.
+//!
+//! ```text
+//!              connect                Accepted                the program has closed it
+//!   Fresh ───────────────▶ CONNECTING ────────▶ CONNECTED ───────────────────────────▶ gone
+//!                              │  Refused, or no answer        │ Reset
+//!                              ▼                               ▼
+//!                            FAILED                     without a descriptor
+//! ```
+//!
+//! What a stream sends is numbered, and the receiver puts it in order: packets overtake each other. A stream stops to take
+//! bytes from its program while [`WINDOW`] of them are on their way or wait for the receiving program.
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use fibra_io::network::Transport;
+use rustix::io::Errno;
+
+use super::descriptors::{self, Event};
+use super::links::{Content, Packet};
+use super::state::{Arrival, Role, Socket, State};
+use crate::host::HostId;
+
+/// How many bytes of a stream may be under way.
+const WINDOW: usize = 256 * 1024;
+
+/// When an attempt to connect without an answer fails: the default of Linux.
+const GIVE_UP: Duration = Duration::from_secs(127);
+
+/// When an attempt to connect to an address without a host fails.
+const UNREACHABLE: Duration = Duration::from_secs(3);
+
+/// When an attempt that found no room in the queue of the listener is repeated.
+const QUEUE_FULL: Duration = Duration::from_secs(1);
+
+pub(super) struct Stream {
+    phase: Phase,
+    remote: SocketAddr,
+    pub(super) remote_host: HostId,
+    /// The other end.
+    peer: Option<u64>,
+    /// The program writes no more.
+    ended: bool,
+    /// The program has closed its end.
+    closed: bool,
+    /// How many packets were sent in order.
+    sent: u64,
+    has_sent_end: bool,
+    /// The bytes that were sent and that the other program's socket has not taken.
+    under_way: usize,
+    /// Bytes wait for the window to open.
+    is_stalled: bool,
+    /// The place of the next packet.
+    expected: u64,
+    /// Packets that have overtaken others.
+    early: BTreeMap<u64, Content>,
+    /// What the program's socket has no room for.
+    inbox: VecDeque<Vec<u8>>,
+    /// The end comes after the inbox.
+    end_is_near: bool,
+}
+
+enum Phase {
+    /// The packet that ends it without an answer.
+    Connecting(Arrival),
+    Connected,
+    /// It could not be connected, for this reason; the program asks once.
+    Failed(Option<Errno>),
+}
+
+impl Stream {
+    fn new(phase: Phase, remote: SocketAddr, remote_host: HostId, peer: Option<u64>) -> Self {
+        Stream {
+            phase,
+            remote,
+            remote_host,
+            peer,
+            ended: false,
+            closed: false,
+            sent: 0,
+            has_sent_end: false,
+            under_way: 0,
+            is_stalled: false,
+            expected: 0,
+            early: BTreeMap::new(),
+            inbox: VecDeque::new(),
+            end_is_near: false,
+        }
+    }
+
+    pub(super) fn heard(&mut self, event: Event) {
+        self.ended |= event.ended;
+        self.closed |= event.closed;
+    }
+
+    /// Returns the address of the other end.
+    pub(super) fn remote(&mut self) -> io::Result<SocketAddr> {
+        match &mut self.phase {
+            Phase::Connected => Ok(self.remote),
+            Phase::Connecting(_) => Err(Errno::NOTCONN.into()),
+            Phase::Failed(reason) => Err(reason.take().unwrap_or(Errno::NOTCONN).into()),
+        }
+    }
+}
+
+impl State {
+    fn stream(&mut self, id: u64) -> Option<(&mut Stream, &OwnedFd)> {
+        match self.sockets.get_mut(&id)? {
+            Socket { role: Role::Stream(stream), ours: Some(ours), .. } => Some((stream, ours)),
+            _ => None,
+        }
+    }
+
+    /// Makes a socket listen.
+    pub(super) fn listen(&mut self, id: u64, backlog: usize) -> io::Result<()> {
+        let socket = self.socket(id).ok_or(Errno::BADF)?;
+        if !matches!(socket.role, Role::Fresh) {
+            return Err(Errno::INVAL.into());
+        }
+        socket.role = Role::Listener { queue: VecDeque::new(), backlog: backlog.max(1) };
+        if socket.local.is_none() {
+            let any = SocketAddr::from(([0, 0, 0, 0], 0));
+            self.bind(id, any)?;
+        }
+        Ok(())
+    }
+
+    /// Starts to connect a stream.
+    pub(super) fn connect(&mut self, id: u64, to: SocketAddr) -> io::Result<()> {
+        let socket = self.socket(id).ok_or(Errno::BADF)?;
+        let host = socket.host;
+        match &socket.role {
+            Role::Fresh => {}
+            Role::Stream(Stream { phase: Phase::Connecting(_), .. }) => return Err(Errno::ALREADY.into()),
+            Role::Stream(_) => return Err(Errno::ISCONN.into()),
+            _ => return Err(Errno::INVAL.into()),
+        }
+        if !self.host(host).is_up {
+            return Err(Errno::NETDOWN.into());
+        }
+        let from = self.bind_for(id, to)?;
+        let there = self.host_at(host, to.ip());
+        let hosts = (host, there.unwrap_or(host));
+        let (reason, time) = match there {
+            Some(_) => (Errno::TIMEDOUT, GIVE_UP),
+            None => (Errno::HOSTUNREACH, UNREACHABLE),
+        };
+        let content = Content::Refused { errno: reason.raw_os_error() };
+        let end = Packet {
+            from: to,
+            to: from,
+            hosts: (host, host),
+            source: id,
+            target: Some(id),
+            place: 0,
+            content,
+        };
+        let end = self.put_on_wire(end, time);
+        let socket = self.socket(id).ok_or(Errno::BADF)?;
+        socket.local = Some(from);
+        socket.role = Role::Stream(Stream::new(Phase::Connecting(end), to, hosts.1, None));
+        if there.is_some() {
+            let content = Content::Connect;
+            self.send(Packet { from, to, hosts, source: id, target: None, place: 0, content });
+        }
+        Err(Errno::INPROGRESS.into())
+    }
+
+    /// Accepts a connection from a listener's queue.
+    pub(super) fn accept(&mut self, id: u64, listener: BorrowedFd<'_>) -> io::Result<(OwnedFd, SocketAddr)> {
+        let Some(Socket { role: Role::Listener { queue, .. }, .. }) = self.socket(id) else {
+            return Err(Errno::INVAL.into());
+        };
+        descriptors::take_turn(listener)?;
+        queue.pop_front().ok_or_else(|| Errno::AGAIN.into())
+    }
+
+    /// Takes what a program has written, and sends it.
+    pub(super) fn pump(&mut self, id: u64) -> io::Result<()> {
+        let mut buf = std::mem::take(&mut self.buf);
+        let pumped = self.pump_with(id, &mut buf);
+        self.buf = buf;
+        pumped
+    }
+
+    fn pump_with(&mut self, id: u64, buf: &mut Vec<u8>) -> io::Result<()> {
+        loop {
+            let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
+            if stream.peer.is_none() {
+                // A connection that is given up leaves nothing behind.
+                if stream.closed {
+                    self.forget(id);
+                }
+                return Ok(());
+            }
+            stream.is_stalled = stream.under_way >= WINDOW;
+            if stream.is_stalled {
+                return Ok(());
+            }
+            let bytes = descriptors::take(ours, buf)?;
+            if bytes.is_empty() {
+                break;
+            }
+            stream.under_way += bytes.len();
+            self.send_from(id, Content::Bytes(bytes));
+        }
+        self.send_end(id)
+    }
+
+    /// Sends the end of a stream whose program has ended it.
+    fn send_end(&mut self, id: u64) -> io::Result<()> {
+        let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
+        let (ended, closed) = (stream.ended && !stream.has_sent_end, stream.closed);
+        let was_reset = closed && descriptors::was_reset(ours)?;
+        stream.has_sent_end |= ended;
+        if was_reset {
+            self.send_from(id, Content::Reset);
+        } else if ended {
+            self.send_from(id, Content::End);
+        }
+        if closed {
+            self.remove(id);
+        }
+        Ok(())
+    }
+
+    fn forget(&mut self, id: u64) {
+        if let Some(Socket { role: Role::Stream(Stream { phase: Phase::Connecting(end), .. }), .. }) =
+            self.remove(id)
+        {
+            self.take_back(end);
+        }
+    }
+
+    /// Sends something to the other end of a stream.
+    fn send_from(&mut self, id: u64, content: Content) {
+        let Some(Socket { role: Role::Stream(stream), host, local: Some(local), .. }) =
+            self.sockets.get_mut(&id)
+        else {
+            return;
+        };
+        let place = stream.sent;
+        stream.sent += u64::from(content != Content::Reset);
+        let hosts = (*host, stream.remote_host);
+        let packet = Packet {
+            from: *local,
+            to: stream.remote,
+            hosts,
+            source: id,
+            target: stream.peer,
+            place,
+            content,
+        };
+        self.send(packet);
+    }
+
+    /// Gives a program what has arrived for it.
+    pub(super) fn flush(&mut self, id: u64) -> io::Result<()> {
+        let mut given = 0;
+        let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
+        let peer = stream.peer;
+        while let Some(bytes) = stream.inbox.front_mut() {
+            match descriptors::give(ours, bytes) {
+                Ok(n) => {
+                    given += n;
+                    bytes.drain(..n);
+                    if !bytes.is_empty() {
+                        break;
+                    }
+                    stream.inbox.pop_front();
+                }
+                // The program has closed its end.
+                Err(_) => {
+                    self.reset_peer(id);
+                    return Ok(());
+                }
+            }
+        }
+        if stream.inbox.is_empty() && stream.end_is_near {
+            stream.end_is_near = false;
+            descriptors::end(ours);
+        }
+        let Some(peer) = peer.filter(|_| given > 0) else { return Ok(()) };
+        let Some((sender, _)) = self.stream(peer) else { return Ok(()) };
+        sender.under_way -= given;
+        if sender.is_stalled { self.pump(peer) } else { Ok(()) }
+    }
+
+    /// A connection is asked for.
+    pub(super) fn arrive_connect(&mut self, packet: Packet) -> io::Result<()> {
+        let Packet { from, to, hosts, source, .. } = packet;
+        let found = self.bound_at(Transport::Stream, hosts.1, to);
+        let Some(listener) = found.filter(|id| matches!(self.sockets[id].role, Role::Listener { .. })) else {
+            let content = Content::Refused { errno: Errno::CONNREFUSED.raw_os_error() };
+            self.answer(&packet, content);
+            return Ok(());
+        };
+        let has_room = match &self.sockets[&listener] {
+            Socket { role: Role::Listener { queue, backlog }, ours: Some(ours), .. } => {
+                queue.len() < *backlog && descriptors::give(ours, &[0])? == 1
+            }
+            _ => false,
+        };
+        if !has_room {
+            self.put_on_wire(packet, QUEUE_FULL);
+            return Ok(());
+        }
+        let role = Role::Stream(Stream::new(Phase::Connected, from, hosts.0, Some(source)));
+        let (id, users) = self.add(hosts.1, descriptors::stream(1)?, role)?;
+        if let Some(socket) = self.socket(id) {
+            socket.local = Some(to);
+        }
+        if let Some(Socket { role: Role::Listener { queue, .. }, .. }) = self.socket(listener) {
+            queue.push_back((users, from));
+        }
+        self.send_from(id, Content::Accepted);
+        Ok(())
+    }
+
+    /// Sends something back to the sender of a packet.
+    fn answer(&mut self, packet: &Packet, content: Content) {
+        let (source, target) = (packet.target.unwrap_or(0), Some(packet.source));
+        let hosts = (packet.hosts.1, packet.hosts.0);
+        self.send(Packet { from: packet.to, to: packet.from, hosts, source, target, place: 0, content });
+    }
+
+    /// Something has come for one end of a connection.
+    pub(super) fn arrive_at_stream(&mut self, packet: Packet) -> io::Result<()> {
+        let Some(id) = packet.target.filter(|id| self.stream(*id).is_some()) else {
+            if !matches!(packet.content, Content::Reset | Content::Refused { .. }) {
+                self.answer(&packet, Content::Reset);
+            }
+            return Ok(());
+        };
+        match packet.content {
+            Content::Reset => self.reset(id),
+            Content::Refused { errno } => self.fail(id, Errno::from_raw_os_error(errno))?,
+            content => {
+                let Some((stream, _)) = self.stream(id) else { return Ok(()) };
+                stream.early.insert(packet.place, content);
+                while let Some((stream, _)) = self.stream(id)
+                    && let Some(content) = stream.early.remove(&stream.expected)
+                {
+                    stream.expected += 1;
+                    match content {
+                        Content::Accepted => self.establish(id, packet.source)?,
+                        Content::Bytes(bytes) => stream.inbox.push_back(bytes),
+                        _ => stream.end_is_near = true,
+                    }
+                }
+                self.flush(id)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn establish(&mut self, id: u64, peer: u64) -> io::Result<()> {
+        let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
+        stream.peer = Some(peer);
+        descriptors::take_byte(ours)?;
+        if let Phase::Connecting(end) = std::mem::replace(&mut stream.phase, Phase::Connected) {
+            self.take_back(end);
+        }
+        // The program may have closed it by now.
+        self.pump(id)
+    }
+
+    fn fail(&mut self, id: u64, reason: Errno) -> io::Result<()> {
+        let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
+        let Phase::Connecting(end) = stream.phase else { return Ok(()) };
+        stream.phase = Phase::Failed(Some(reason));
+        descriptors::take_byte(ours)?;
+        self.take_back(end);
+        Ok(())
+    }
+
+    /// Resets one end of a connection: its program gets an error.
+    pub(super) fn reset(&mut self, id: u64) {
+        if let Some(Socket { role: Role::Stream(stream), .. }) = self.sockets.get(&id)
+            && let Phase::Connecting(_) = stream.phase
+        {
+            // It cannot fail: the descriptor is open, and has the byte that it was made with.
+            _ = self.fail(id, Errno::CONNREFUSED);
+        } else if let Some(socket) = self.socket(id) {
+            // A byte is unread, so the program's end is reset.
+            socket.ours = None;
+        }
+    }
+
+    /// Tells the other end of a connection that this one is gone, and forgets it.
+    pub(super) fn reset_peer(&mut self, id: u64) {
+        if self.stream(id).is_some_and(|(stream, _)| stream.peer.is_some()) {
+            self.send_from(id, Content::Reset);
+        }
+        self.forget(id);
+    }
+}

@@ -1,0 +1,515 @@
+//! The simulated network: addresses, streams, messages, and their faults.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{IpAddr, Shutdown};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fibra::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket};
+use fibra::time;
+use fibra_sim::{Report, Sim, host, net};
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLI: Duration = Duration::from_millis(1);
+
+/// Simulates a program with some seeds.
+fn simulate(program: fn()) -> Vec<Report> {
+    (0..20).map(|seed| Sim::builder().seed(seed).run(program)).collect()
+}
+
+/// Starts a host that echoes what its clients send.
+fn echo_server() -> fibra_sim::Host {
+    host("server", || {
+        for stream in TcpListener::bind("0.0.0.0:7").unwrap().incoming() {
+            fibra::spawn(move || {
+                let stream = stream.unwrap();
+                _ = std::io::copy(&mut &stream, &mut &stream);
+            });
+        }
+    })
+}
+
+/// Connects to the echo server once it listens.
+fn connect() -> TcpStream {
+    time::sleep(SECOND);
+    TcpStream::connect("server:7").unwrap()
+}
+
+/// Sends a byte and waits for it to come back.
+fn echo(stream: &mut TcpStream) {
+    stream.write_all(b"x").unwrap();
+    stream.read_exact(&mut [0]).unwrap();
+}
+
+#[test]
+fn a_client_talks_to_a_server_by_its_name() {
+    simulate(|| {
+        let server = echo_server();
+        let mut stream = connect();
+        echo(&mut stream);
+        let there = stream.peer_addr().unwrap();
+        assert_eq!((there.ip(), there.port()), (server.ip(), 7));
+        assert_ne!(stream.local_addr().unwrap().ip(), server.ip());
+    });
+}
+
+#[test]
+fn a_packet_takes_the_latency() {
+    simulate(|| {
+        net::latency(20 * MILLI..=20 * MILLI);
+        let _server = echo_server();
+        let mut stream = connect();
+        let begin = time::now();
+        echo(&mut stream);
+        let taken = time::now() - begin;
+        assert!(taken >= 40 * MILLI && taken < 41 * MILLI, "{taken:?}");
+    });
+}
+
+#[test]
+fn both_ends_know_their_addresses() {
+    simulate(|| {
+        let server = host("server", || {
+            let listener = TcpListener::bind("0.0.0.0:80").unwrap();
+            assert_eq!(listener.local_addr().unwrap().port(), 80);
+            let (stream, from) = listener.accept().unwrap();
+            assert_eq!(stream.peer_addr().unwrap(), from);
+            (&stream).write_all(format!("{from} {}", stream.local_addr().unwrap()).as_bytes()).unwrap();
+        });
+        time::sleep(SECOND);
+        let mut stream = TcpStream::connect((server.ip(), 80)).unwrap();
+        let mut told = String::new();
+        stream.read_to_string(&mut told).unwrap();
+        assert_eq!(told, format!("{} {}", stream.local_addr().unwrap(), stream.peer_addr().unwrap()));
+        server.join();
+    });
+}
+
+#[test]
+fn options_of_the_internet_are_kept() {
+    simulate(|| {
+        let _server = echo_server();
+        let stream = connect();
+        assert!(!stream.nodelay().unwrap());
+        stream.set_nodelay(true).unwrap();
+        stream.set_ttl(9).unwrap();
+        let keepalive = Keepalive { idle: Some(SECOND), interval: Some(2 * SECOND), probes: Some(3) };
+        stream.set_keepalive(Some(keepalive)).unwrap();
+        assert!(stream.nodelay().unwrap());
+        assert_eq!((stream.ttl().unwrap(), stream.keepalive().unwrap()), (9, Some(keepalive)));
+        let socket = TcpSocket::v4().unwrap();
+        socket.bind("0.0.0.0:99".parse().unwrap()).unwrap();
+        assert_eq!(socket.local_addr().unwrap().port(), 99);
+    });
+}
+
+#[test]
+fn much_is_carried_through_small_buffers_and_a_slow_reader_slows_the_writer() {
+    simulate(|| {
+        const LEN: usize = 3 << 20;
+        let reader = host("server", || {
+            let (mut stream, _) = TcpListener::bind("0.0.0.0:80").unwrap().accept().unwrap();
+            let (mut buf, mut at) = (vec![0; 100_000], 0);
+            loop {
+                let n = stream.read(&mut buf).unwrap();
+                if n == 0 {
+                    break;
+                }
+                assert!(buf[..n].iter().enumerate().all(|(i, byte)| *byte == ((at + i) % 251) as u8));
+                at += n;
+                time::sleep(100 * MILLI);
+            }
+            assert_eq!(at, LEN);
+        });
+        net::loss(0.1);
+        time::sleep(SECOND);
+        let mut stream = TcpStream::connect("server:80").unwrap();
+        let bytes: Vec<u8> = (0..LEN).map(|i| (i % 251) as u8).collect();
+        let begin = time::now();
+        stream.write_all(&bytes).unwrap();
+        drop(stream);
+        let taken = time::now() - begin;
+        assert!(taken > SECOND, "the writer is slowed: {taken:?}");
+        reader.join();
+    });
+}
+
+#[test]
+fn partition_then_heal_delivers() {
+    simulate(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        net::partition("main", "server");
+        stream.write_all(b"x").unwrap();
+        stream.set_read_timeout(Some(60 * SECOND)).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let late = fibra::spawn(|| {
+            time::sleep(60 * SECOND);
+            net::heal("main", "server");
+        });
+        stream.set_read_timeout(None).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 1);
+        late.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_held_comes_after_the_release() {
+    simulate(|| {
+        let receiver = host("receiver", || {
+            let socket = UdpSocket::bind("0.0.0.0:53").unwrap();
+            let begin = time::now();
+            assert_eq!(socket.recv(&mut [0; 9]).unwrap(), 5);
+            assert!(time::now() - begin >= 10 * SECOND);
+        });
+        time::sleep(SECOND);
+        net::hold("main", "receiver");
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        socket.send_to(b"hello", "receiver:53").unwrap();
+        time::sleep(10 * SECOND);
+        net::release("main", "receiver");
+        receiver.join();
+    });
+}
+
+#[test]
+fn a_reset_is_econnreset() {
+    simulate(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        echo(&mut stream);
+        net::reset("main", "server");
+        let error = stream.read(&mut [0]).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ECONNRESET));
+        assert_eq!(stream.write(b"x").unwrap_err().kind(), ErrorKind::BrokenPipe);
+    });
+}
+
+#[test]
+fn a_reader_that_sleeps_hears_of_the_reset() {
+    simulate(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        let reader = fibra::spawn(move || stream.read(&mut [0]).unwrap_err().kind());
+        time::sleep(SECOND);
+        net::reset("main", "server");
+        assert_eq!(reader.join().unwrap(), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn one_direction_ends_and_the_other_goes_on() {
+    simulate(|| {
+        let server = host("server", || {
+            let (mut stream, _) = TcpListener::bind("0.0.0.0:80").unwrap().accept().unwrap();
+            let mut request = String::new();
+            stream.read_to_string(&mut request).unwrap();
+            time::sleep(SECOND);
+            stream.write_all(request.to_uppercase().as_bytes()).unwrap();
+        });
+        time::sleep(SECOND);
+        let mut stream = TcpStream::connect("server:80").unwrap();
+        stream.write_all(b"request").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, "REQUEST");
+        server.join();
+    });
+}
+
+#[test]
+fn a_close_with_unread_bytes_resets() {
+    simulate(|| {
+        let server = host("server", || {
+            let (stream, _) = TcpListener::bind("0.0.0.0:80").unwrap().accept().unwrap();
+            time::sleep(SECOND);
+            drop(stream);
+        });
+        time::sleep(SECOND);
+        let mut stream = TcpStream::connect("server:80").unwrap();
+        stream.write_all(b"never read").unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        server.join();
+    });
+}
+
+#[test]
+fn a_write_to_a_closed_connection_fails_in_the_end() {
+    simulate(|| {
+        let server = host("server", || drop(TcpListener::bind("0.0.0.0:80").unwrap().accept().unwrap()));
+        time::sleep(SECOND);
+        let mut stream = TcpStream::connect("server:80").unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        stream.write_all(b"into the void").unwrap();
+        time::sleep(SECOND);
+        let error = stream.write(b"x").unwrap_err().kind();
+        assert!(matches!(error, ErrorKind::BrokenPipe | ErrorKind::ConnectionReset), "{error:?}");
+        server.join();
+    });
+}
+
+#[test]
+fn connects_fail_as_on_a_real_network() {
+    simulate(|| {
+        let _server = echo_server();
+        time::sleep(SECOND);
+        assert_eq!(TcpStream::connect("server:81").unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let begin = time::now();
+        assert_eq!(TcpStream::connect("10.9.9.9:80").unwrap_err().kind(), ErrorKind::HostUnreachable);
+        assert!(time::now() - begin >= 3 * SECOND);
+        assert!(TcpStream::connect("nobody:80").unwrap_err().to_string().contains("nobody"));
+        net::partition("main", "server");
+        let begin = time::now();
+        assert_eq!(TcpStream::connect("server:7").unwrap_err().kind(), ErrorKind::TimedOut);
+        assert!(time::now() - begin >= 120 * SECOND);
+        let address = ("server:7").to_owned();
+        let address = fibra::net::lookup_host(address.as_str()).unwrap().next().unwrap();
+        let error = TcpStream::connect_timeout(&address, 5 * SECOND).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    });
+}
+
+#[test]
+fn ports_are_taken_and_free_again() {
+    simulate(|| {
+        let first = TcpListener::bind("0.0.0.0:80").unwrap();
+        assert_eq!(TcpListener::bind("0.0.0.0:80").unwrap_err().kind(), ErrorKind::AddrInUse);
+        let messages = UdpSocket::bind("0.0.0.0:80").unwrap();
+        assert_eq!(UdpSocket::bind("0.0.0.0:80").unwrap_err().kind(), ErrorKind::AddrInUse);
+        drop((first, messages));
+        TcpListener::bind("0.0.0.0:80").unwrap();
+        UdpSocket::bind("0.0.0.0:80").unwrap();
+        let elsewhere = "10.9.9.9:80";
+        assert_eq!(TcpListener::bind(elsewhere).unwrap_err().kind(), ErrorKind::AddrNotAvailable);
+    });
+}
+
+#[test]
+fn a_host_reaches_itself_over_the_loopback() {
+    simulate(|| {
+        let _other = host("other", || drop(TcpListener::bind("127.0.0.1:80").unwrap().accept()));
+        let listener = TcpListener::bind("127.0.0.1:80").unwrap();
+        let client = TcpStream::connect("localhost:80").unwrap();
+        let (_, from) = listener.accept().unwrap();
+        assert_eq!(from, client.local_addr().unwrap());
+        assert!(from.ip().is_loopback());
+        assert_eq!(TcpStream::connect("other:80").unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        let listener = TcpListener::bind("[::1]:81").unwrap();
+        let client = TcpStream::connect("[::1]:81").unwrap();
+        assert_eq!(listener.accept().unwrap().1, client.local_addr().unwrap());
+    });
+}
+
+#[test]
+fn messages_keep_their_boundaries_and_tell_their_senders() {
+    simulate(|| {
+        let server = host("server", || {
+            let socket = UdpSocket::bind("0.0.0.0:53").unwrap();
+            let mut buf = [0; 16];
+            for _ in 0..4 {
+                let (len, from) = socket.recv_from(&mut buf).unwrap();
+                socket.send_to(&buf[..len], from).unwrap();
+            }
+        });
+        time::sleep(SECOND);
+        let (open, connected) =
+            (UdpSocket::bind("0.0.0.0:0").unwrap(), UdpSocket::bind("0.0.0.0:0").unwrap());
+        connected.connect("server:53").unwrap();
+        let mut buf = [0; 16];
+        for _ in 0..2 {
+            open.send_to(b"ping", "server:53").unwrap();
+            assert_eq!(open.peek_from(&mut buf).unwrap().0, 4);
+            let (len, from) = open.recv_from(&mut buf).unwrap();
+            assert_eq!((len, from), (4, connected.peer_addr().unwrap()));
+            connected.send(b"hello").unwrap();
+            assert_eq!(connected.recv(&mut buf).unwrap(), 5);
+        }
+        // From others nothing comes to a connected socket.
+        open.send_to(b"stray", connected.local_addr().unwrap()).unwrap();
+        connected.set_read_timeout(Some(SECOND)).unwrap();
+        assert_eq!(connected.recv(&mut buf).unwrap_err().kind(), ErrorKind::WouldBlock);
+        server.join();
+    });
+}
+
+#[test]
+fn messages_get_lost_and_streams_do_not() {
+    let reports = simulate(|| {
+        net::loss(0.3);
+        let receiver = host("receiver", || {
+            let socket = UdpSocket::bind("0.0.0.0:53").unwrap();
+            socket.set_read_timeout(Some(10 * SECOND)).unwrap();
+            let mut count = 0;
+            while socket.recv(&mut [0; 9]).is_ok() {
+                count += 1;
+            }
+            assert!((100..180).contains(&count), "{count} of 200");
+        });
+        let _server = echo_server();
+        let mut stream = connect();
+        let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+        for _ in 0..200 {
+            socket.send_to(b"hello", "receiver:53").unwrap();
+            time::sleep(MILLI);
+        }
+        for _ in 0..20 {
+            echo(&mut stream);
+        }
+        receiver.join();
+    });
+    assert!(reports.iter().any(|report| report.elapsed() != reports[0].elapsed()));
+}
+
+#[test]
+fn a_crashed_hosts_peers_see_it_and_it_comes_back() {
+    simulate(|| {
+        type Errors = Arc<Mutex<Vec<Option<i32>>>>;
+        struct Connects(Errors);
+        impl Drop for Connects {
+            fn drop(&mut self) {
+                let error = TcpStream::connect("main:1").unwrap_err();
+                self.0.lock().unwrap().push(error.raw_os_error());
+            }
+        }
+        let errors = Errors::default();
+        let of_host = Arc::clone(&errors);
+        let server = host("server", move || {
+            let _connects = Connects(Arc::clone(&of_host));
+            for stream in TcpListener::bind("0.0.0.0:7").unwrap().incoming() {
+                fibra::spawn(move || {
+                    let stream = stream.unwrap();
+                    _ = std::io::copy(&mut &stream, &mut &stream);
+                });
+            }
+        });
+        let mut stream = connect();
+        echo(&mut stream);
+        let local = stream.local_addr().unwrap();
+        server.crash();
+        assert_eq!(*errors.lock().unwrap(), [Some(libc::ENETDOWN)], "it unwinds without a network");
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        assert_eq!(stream.local_addr().unwrap(), local);
+        assert_eq!(TcpStream::connect("server:7").unwrap_err().kind(), ErrorKind::ConnectionRefused);
+        server.restart();
+        echo(&mut connect());
+    });
+}
+
+#[test]
+fn a_crash_behind_a_partition_is_seen_after_it() {
+    simulate(|| {
+        let server = echo_server();
+        let mut stream = connect();
+        echo(&mut stream);
+        net::partition("main", "server");
+        server.crash();
+        stream.set_read_timeout(Some(60 * SECOND)).unwrap();
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
+        net::heal("main", "server");
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn a_rule_sees_packets_and_decides() {
+    simulate(|| {
+        let (seen, count) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));
+        let all = Arc::clone(&seen);
+        net::rule(move |packet| {
+            all.fetch_add(1, Ordering::Relaxed);
+            match packet.content() {
+                // The third piece of each stream is lost once.
+                net::Content::Bytes(_) if count.fetch_add(1, Ordering::Relaxed) % 3 == 2 => {
+                    net::Verdict::Drop
+                }
+                net::Content::End => net::Verdict::Delay(SECOND),
+                _ => net::Verdict::Pass,
+            }
+        });
+        let _server = echo_server();
+        let mut stream = connect();
+        for _ in 0..10 {
+            echo(&mut stream);
+        }
+        stream.shutdown(Shutdown::Write).unwrap();
+        let begin = time::now();
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+        assert!(time::now() - begin >= 2 * SECOND);
+        assert!(seen.load(Ordering::Relaxed) >= 24);
+    });
+}
+
+#[test]
+fn everybody_asleep_over_the_network_is_a_deadlock() {
+    let failure = Sim::builder().build().try_run(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        _ = stream.read(&mut [0]);
+    });
+    let reason = failure.unwrap_err().reason().to_owned();
+    assert!(reason.contains("sleep") && reason.contains("server"), "{reason}");
+}
+
+#[test]
+fn one_seed_makes_one_course_with_loss_and_latency() {
+    let program = || {
+        net::loss(0.2);
+        let _server = echo_server();
+        let clients: Vec<_> = (0..5)
+            .map(|_| {
+                fibra::spawn(|| {
+                    let mut stream = connect();
+                    (0..20).for_each(|_| echo(&mut stream));
+                })
+            })
+            .collect();
+        clients.into_iter().for_each(|client| client.join().unwrap());
+    };
+    for seed in 0..20 {
+        Sim::builder().seed(seed).check_determinism(true).run(program);
+    }
+}
+
+#[test]
+fn a_host_has_one_name_and_one_address() {
+    Sim::builder().run(|| {
+        let [a, b] = ["a", "b"].map(|name| host(name, || {}));
+        assert_ne!(a.ip(), b.ip());
+        assert!(matches!(a.ip(), IpAddr::V4(_)));
+        let found = fibra::net::lookup_host("b:1").unwrap().next().unwrap();
+        assert_eq!((found.ip(), b.name()), (b.ip(), "b"));
+    });
+    let failure = Sim::builder().build().try_run(|| _ = [host("a", || {}), host("a", || {})]);
+    assert!(failure.unwrap_err().reason().contains("\"a\""));
+}
+
+/// Five hosts, each of which sends a heartbeat to the four others every second.
+#[test]
+fn an_hour_of_heartbeats() {
+    const HOSTS: [&str; 5] = ["a", "b", "c", "d", "e"];
+    let report = Sim::builder().run(|| {
+        let hosts = HOSTS.map(|name| {
+            host(name, move || {
+                let socket = UdpSocket::bind("0.0.0.0:1").unwrap();
+                let receiver = socket.try_clone().unwrap();
+                fibra::spawn(move || {
+                    let mut buf = [0; 8];
+                    while receiver.recv(&mut buf).is_ok() {}
+                });
+                let peers = HOSTS.into_iter().filter(|peer| *peer != name);
+                let peers: Vec<_> =
+                    peers.flat_map(|peer| fibra::net::lookup_host((peer, 1)).unwrap()).collect();
+                for _ in 0..3600 {
+                    time::sleep(SECOND);
+                    for peer in &peers {
+                        socket.send_to(b"alive", peer).unwrap();
+                    }
+                }
+            })
+        });
+        hosts.into_iter().for_each(fibra_sim::Host::join);
+    });
+    assert!(report.elapsed() >= 3600 * SECOND);
+}
