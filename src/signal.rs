@@ -104,6 +104,12 @@ pub fn exit_on_repeat(number: i32) -> io::Result<()> {
     registry::exit_on_repeat(number)
 }
 
+/// Delivers a signal to a process of a simulation. Returns true if that ends it.
+#[doc(hidden)]
+pub fn deliver_simulated(process: u64, number: i32) -> bool {
+    registry::deliver_simulated(process, number)
+}
+
 /// Listens to one signal of the system.
 ///
 /// A `select!` waits for its [`event`](Signal::event).

@@ -57,6 +57,12 @@ pub fn driver() -> impl Factory {
     reactor::ReactorFactory
 }
 
+/// Returns the number of the simulated process that the running task belongs to; 0 outside a simulation.
+#[doc(hidden)]
+pub fn simulated_process() -> u64 {
+    net::simulated::process()
+}
+
 /// Makes the driver of a simulation, whose sockets are those of that network.
 #[doc(hidden)]
 pub fn simulated_driver(network: Arc<dyn network::Network>) -> impl Factory {

@@ -84,6 +84,9 @@ pub trait Network: Send + Sync + 'static {
     /// If there is no host of that name.
     fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>>;
 
+    /// Returns a number for the simulated process that the running task belongs to. It is not 0.
+    fn process(&self) -> u64;
+
     /// Takes what the sockets have sent, and delivers what has arrived by now.
     ///
     /// # Errors

@@ -163,6 +163,33 @@ impl Host {
         self.run_body();
     }
 
+    /// Sends the host a Ctrl-C.
+    ///
+    /// Those of its tasks hear it that listen by [`fibra::signal`]. As for a real process, it is the end where none has ever
+    /// listened, and so is the second one after [`exit_on_repeat`](fibra::signal::exit_on_repeat): then the host
+    /// [crashes](Self::crash).
+    ///
+    /// # Cancellation
+    /// As [`crash`](Self::crash), if it is the end.
+    ///
+    /// # Examples
+    /// ```
+    /// use fibra_sim::{Sim, host};
+    /// Sim::builder().run(|| {
+    ///     let server = host("server", || fibra::signal::ctrl_c().unwrap());
+    ///     // Lets the server listen.
+    ///     fibra::sleep(std::time::Duration::from_secs(1));
+    ///     server.ctrl_c();
+    ///     server.join();
+    /// });
+    /// ```
+    pub fn ctrl_c(&self) {
+        let process = self.run.network().process_of(self.id);
+        if fibra::signal::deliver_simulated(process, fibra::signal::SIGINT) {
+            self.crash();
+        }
+    }
+
     /// Waits until the body has returned, or a crash has ended it.
     ///
     /// # Panics

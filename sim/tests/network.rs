@@ -413,6 +413,38 @@ fn a_crash_behind_a_partition_is_seen_after_it() {
 }
 
 #[test]
+fn ctrl_c_reaches_the_listeners_of_one_host_and_ends_a_host_without() {
+    simulate(|| {
+        use fibra::signal::{SIGINT, Signal, exit_on_repeat};
+        let heard = Arc::new(AtomicU32::new(0));
+        let listen = |name| {
+            let heard = Arc::clone(&heard);
+            host(name, move || {
+                exit_on_repeat(SIGINT).unwrap();
+                let signal = Signal::new(SIGINT).unwrap();
+                loop {
+                    signal.recv();
+                    heard.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        };
+        let (first, _second) = (listen("first"), listen("second"));
+        let deaf = echo_server();
+        let mut stream = connect();
+        first.ctrl_c();
+        time::sleep(SECOND);
+        assert_eq!(heard.load(Ordering::Relaxed), 1);
+        first.ctrl_c();
+        first.join();
+        assert_eq!(heard.load(Ordering::Relaxed), 1, "the second one is the end");
+        deaf.ctrl_c();
+        assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
+        deaf.restart();
+        echo(&mut connect());
+    });
+}
+
+#[test]
 fn a_rule_sees_packets_and_decides() {
     simulate(|| {
         let (seen, count) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));

@@ -10,11 +10,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use fibra_io::simulated_process;
 use fibra_runtime::driver::unpinned;
 use fibra_runtime::limit::Refusal;
 use fibra_runtime::time::{Hold, try_hold};
@@ -25,22 +26,32 @@ use signal_hook::iterator::{Handle, Signals};
 /// One more than the largest number that signal-hook takes. The system refuses those that it does not know.
 const NUMBERS: i32 = 128;
 
-static REGISTRY: Mutex<Registry> =
-    Mutex::new(Registry { handle: None, listeners: BTreeMap::new(), next: 0, exits: BTreeMap::new() });
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
+    handle: None,
+    listeners: BTreeMap::new(),
+    next: 0,
+    exits: BTreeMap::new(),
+    simulated: BTreeSet::new(),
+});
+
+/// The number of the process itself; those of a simulation have others.
+const REAL: u64 = 0;
 
 struct Registry {
     /// `None` until the thread runs.
     handle: Option<Handle>,
-    /// By signal, then in the order of registration.
-    listeners: BTreeMap<(i32, u64), Arc<AutoResetEvent>>,
+    /// By process and signal, then in the order of registration.
+    listeners: BTreeMap<(u64, i32, u64), Arc<AutoResetEvent>>,
     next: u64,
-    /// The signals whose second delivery ends the process; true once the first has come.
-    exits: BTreeMap<i32, bool>,
+    /// The processes and signals of which the second delivery ends the process; true once the first has come.
+    exits: BTreeMap<(u64, i32), bool>,
+    /// The signals that simulated processes have listened to.
+    simulated: BTreeSet<(u64, i32)>,
 }
 
 /// An entry of the registry, removed on drop.
 pub(super) struct Listener {
-    key: (i32, u64),
+    key: (u64, i32, u64),
     event: Arc<AutoResetEvent>,
     /// The runtime does not know when a signal comes.
     _hold: Option<Hold>,
@@ -49,21 +60,22 @@ pub(super) struct Listener {
 impl Listener {
     pub(super) fn new(number: i32) -> io::Result<Listener> {
         check_number(number)?;
-        let event = Arc::new(AutoResetEvent::new(false));
+        let (event, process) = (Arc::new(AutoResetEvent::new(false)), simulated_process());
         let mut registry = registry();
-        let handle = registry.handle()?;
-        let key = (number, registry.next);
+        let handle = registry.handle_for(process, number)?;
+        let key = (process, number, registry.next);
         registry.next += 1;
         // Before the handler is installed, so that no delivery is missed.
         registry.listeners.insert(key, Arc::clone(&event));
         drop(registry);
-        let listener = Listener { key, event, _hold: try_hold() };
-        handle.add_signal(number)?;
+        let hold = handle.as_ref().and_then(|_| try_hold());
+        let listener = Listener { key, event, _hold: hold };
+        handle.map_or(Ok(()), |handle| handle.add_signal(number))?;
         Ok(listener)
     }
 
     pub(super) fn number(&self) -> i32 {
-        self.key.0
+        self.key.1
     }
 
     pub(super) fn event(&self) -> &AutoResetEvent {
@@ -84,9 +96,10 @@ fn check_number(number: i32) -> io::Result<()> {
 /// Has the second delivery from now on end the process.
 pub(super) fn exit_on_repeat(number: i32) -> io::Result<()> {
     check_number(number)?;
-    let handle = registry().handle()?;
-    handle.add_signal(number)?;
-    registry().exits.entry(number).or_insert(false);
+    let process = simulated_process();
+    let handle = registry().handle_for(process, number)?;
+    handle.map_or(Ok(()), |handle| handle.add_signal(number))?;
+    registry().exits.entry((process, number)).or_insert(false);
     Ok(())
 }
 
@@ -97,6 +110,25 @@ impl Drop for Listener {
 }
 
 impl Registry {
+    /// Returns the handle, or `None` for a simulated process: no signal of the system reaches it.
+    fn handle_for(&mut self, process: u64, number: i32) -> io::Result<Option<Handle>> {
+        if process == REAL {
+            return self.handle().map(Some);
+        }
+        self.simulated.insert((process, number));
+        Ok(None)
+    }
+
+    /// Notes a delivery. Returns true if it ends the process.
+    fn ends(&mut self, process: u64, number: i32) -> bool {
+        self.exits.get_mut(&(process, number)).is_some_and(|has_come| std::mem::replace(has_come, true))
+    }
+
+    fn events(&self, process: u64, number: i32) -> Vec<Arc<AutoResetEvent>> {
+        let listeners = self.listeners.range((process, number, 0)..=(process, number, u64::MAX));
+        listeners.map(|(_, event)| Arc::clone(event)).collect()
+    }
+
     /// Returns the handle that takes further signals. Starts the thread if it does not run yet.
     fn handle(&mut self) -> io::Result<Handle> {
         if let Some(handle) = &self.handle {
@@ -120,17 +152,26 @@ fn registry() -> MutexGuard<'static, Registry> {
 
 /// Sets the events of the signal's listeners, after the lock is released: a future's waker may add a listener.
 fn deliver(number: i32) {
-    let events: Vec<_> = {
+    let events = {
         let mut registry = registry();
-        if registry.exits.get_mut(&number).is_some_and(|has_come| std::mem::replace(has_come, true)) {
+        if registry.ends(REAL, number) {
             // At once: exit handlers might wait for what a computing task holds.
             signal_hook::low_level::exit(128 + number);
         }
-        registry
-            .listeners
-            .range((number, 0)..=(number, u64::MAX))
-            .map(|(_, event)| Arc::clone(event))
-            .collect()
+        registry.events(REAL, number)
     };
     events.iter().for_each(|event| event.set());
+}
+
+/// Delivers a signal to a simulated process. Returns true if that ends it.
+pub(super) fn deliver_simulated(process: u64, number: i32) -> bool {
+    let events = {
+        let mut registry = registry();
+        if !registry.simulated.contains(&(process, number)) || registry.ends(process, number) {
+            return true;
+        }
+        registry.events(process, number)
+    };
+    events.iter().for_each(|event| event.set());
+    false
 }

@@ -27,7 +27,7 @@ pub(crate) mod datagram;
 mod halves;
 mod options;
 mod resolve;
-mod simulated;
+pub(crate) mod simulated;
 pub(crate) mod socket;
 mod tcp;
 mod udp;

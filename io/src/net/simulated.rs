@@ -24,6 +24,11 @@ fn network() -> Option<Arc<dyn Network>> {
     driver::current::<Handle>()?.network().cloned()
 }
 
+/// Returns the number of the simulated process that the running task belongs to; 0 outside a simulation.
+pub(crate) fn process() -> u64 {
+    network().map_or(0, |network| network.process())
+}
+
 /// Asks the network of a simulation, where the system has refused with `error`.
 #[cold]
 fn ask<T>(

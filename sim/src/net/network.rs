@@ -13,7 +13,7 @@ use fibra_io::network::{self, SocketOption, Transport};
 use rustix::io::Errno;
 
 use super::descriptors;
-use super::state::{Messages, Role, State};
+use super::state::{Messages, Role, State, next_process};
 use crate::context;
 use crate::host::HostId;
 
@@ -47,7 +47,14 @@ impl Network {
 
     /// Connects a host again.
     pub(crate) fn restart(&self, host: HostId) {
-        self.lock().host(host).is_up = true;
+        let mut state = self.lock();
+        let machine = state.host(host);
+        (machine.is_up, machine.process) = (true, next_process());
+    }
+
+    /// Returns the number of a host's process.
+    pub(crate) fn process_of(&self, host: HostId) -> u64 {
+        self.lock().host(host).process
     }
 
     #[track_caller]
@@ -152,6 +159,10 @@ impl network::Network for Network {
             Some(host) => Ok(vec![state.ip(host, IpAddr::from([0, 0, 0, 0]))]),
             None => Err(io::Error::other(format!("the simulation has no host {name:?}"))),
         }
+    }
+
+    fn process(&self) -> u64 {
+        self.process_of(context::host())
     }
 
     fn step(&self) -> io::Result<()> {

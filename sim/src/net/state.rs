@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fibra::time;
@@ -52,6 +53,8 @@ pub(super) struct Machine {
     ips: [IpAddr; 2],
     /// False between a crash and the restart.
     pub(super) is_up: bool,
+    /// The number of its present process.
+    pub(super) process: u64,
     next_port: u16,
 }
 
@@ -112,7 +115,9 @@ impl State {
             IpAddr::V4(Ipv4Addr::new(10, 0, high, low)),
             IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number)),
         ];
-        self.hosts.push(Machine { name: name.to_owned(), ips, is_up: true, next_port: CHOSEN_PORTS.start });
+        let process = next_process();
+        let name = name.to_owned();
+        self.hosts.push(Machine { name, ips, is_up: true, process, next_port: CHOSEN_PORTS.start });
         HostId(number - 1)
     }
 
@@ -379,6 +384,13 @@ impl State {
             self.reset(id);
         }
     }
+}
+
+/// Numbers the processes of all simulations.
+pub(super) fn next_process() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: only the uniqueness of the number counts.
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 impl Role {
