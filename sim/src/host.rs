@@ -54,13 +54,13 @@ pub struct Host {
     id: HostId,
     run: Arc<Oracle>,
     body: Arc<dyn Fn() + Send + Sync>,
-    /// The task that runs the body.
-    root: Mutex<Option<JoinHandle<()>>>,
+    body_task: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// Starts a host of that name, which runs `body`.
 ///
-/// All tasks that `body` spawns are on this host, and so are the sockets that they make. Others reach it by its name.
+/// All tasks that `body` spawns are on this host, and so are the sockets that they make. Others reach it by its name. A panic
+/// of `body` fails the run at once; see [`restarting_host`].
 ///
 /// # Panics
 /// Panics outside a simulation, and if there is a host of that name.
@@ -113,7 +113,7 @@ pub fn restarting_host(name: &str, body: impl Fn() + Send + Sync + 'static) -> H
 fn start(name: &str, body: Arc<dyn Fn() + Send + Sync>) -> Host {
     let Some(run) = context::run() else { panic!("host {name:?} was started outside a simulation") };
     let Some(id) = run.network().add_host(name) else { panic!("the simulation has a host {name:?} already") };
-    let host = Host { name: name.to_owned(), id, run, body, root: Mutex::new(None) };
+    let host = Host { name: name.to_owned(), id, run, body, body_task: Mutex::new(None) };
     host.run_body();
     host
 }
@@ -121,9 +121,9 @@ fn start(name: &str, body: Arc<dyn Fn() + Send + Sync>) -> Host {
 impl Host {
     fn run_body(&self) {
         let body = Arc::clone(&self.body);
-        let root = fibra::task::Builder::new().name(self.name.as_str()).spawn(move || body());
-        self.run.set_host(root.task().id(), self.id);
-        *self.root.lock().unwrap_or_else(PoisonError::into_inner) = Some(root);
+        let task = fibra::task::Builder::new().name(self.name.as_str()).spawn(move || body());
+        self.run.set_host(task.task().id(), self.id);
+        *self.body_task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 
     /// Returns the name.
@@ -192,15 +192,12 @@ impl Host {
 
     /// Waits until the body has returned, or a crash has ended it.
     ///
-    /// # Panics
-    /// Panics with the panic of the body.
+    /// # Cancellation
+    /// A cancellation point.
     pub fn join(self) {
-        let root = self.root.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Err(error)) = root.map(JoinHandle::join)
-            && let Ok(panic) = error.try_into_panic()
-        {
-            resume_unwind(panic);
-        }
+        let body = self.body_task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // A crash is no failure, and a panic has ended the run.
+        _ = body.map(JoinHandle::join);
     }
 }
 

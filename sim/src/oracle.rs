@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -55,6 +55,10 @@ pub(crate) struct Run {
     ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
     numbers: HashMap<u64, u32>,
+    /// The tasks that run the bodies of hosts.
+    bodies: HashSet<u64>,
+    /// The first panic of such a task, which ends the run.
+    pub(crate) panic_of_host: Option<String>,
     /// The hosts of the tasks, by their ids, except those of the main host.
     hosts: HashMap<u64, HostId>,
     /// The id of the task that runs, or has run last.
@@ -88,6 +92,8 @@ impl Oracle {
             panics: Vec::new(),
             ended: Some(ended),
             numbers: HashMap::new(),
+            bodies: HashSet::new(),
+            panic_of_host: None,
             hosts: HashMap::new(),
             last: 0,
             ready: Vec::new(),
@@ -103,9 +109,11 @@ impl Oracle {
         &self.network
     }
 
-    /// Notes on which host a task runs. Those that it spawns run there as well.
-    pub(crate) fn set_host(&self, task: u64, host: HostId) {
-        self.lock().hosts.insert(task, host);
+    /// Notes on which host a task runs, whose body it is. The tasks that it spawns run there as well.
+    pub(crate) fn set_host(&self, body: u64, host: HostId) {
+        let mut run = self.lock();
+        run.hosts.insert(body, host);
+        run.bodies.insert(body);
     }
 
     /// Returns the host of a task.
@@ -123,9 +131,21 @@ impl Oracle {
         (run.main_id, run.main) = (main.id(), Some(main));
     }
 
-    /// Notes the panic of a task.
+    /// Notes the panic of a task. That of a host's body ends the run.
     pub(crate) fn note_panic(&self, task: &Task, told: String) {
-        self.lock().panics.push((task.id(), told));
+        let mut run = self.lock();
+        let ended = match run.bodies.contains(&task.id()) {
+            true => {
+                run.panic_of_host.get_or_insert_with(|| told.clone());
+                run.main.take()
+            }
+            false => None,
+        };
+        run.panics.push((task.id(), told));
+        drop(run);
+        if let Some(main) = ended {
+            main.cancel();
+        }
     }
 
     /// Returns what was told of the panic of the main task.

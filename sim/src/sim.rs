@@ -183,9 +183,10 @@ impl Builder {
             thread.join().expect("a run catches its panics");
         }
         let run = oracle.lock();
-        let failure = match run.ran_out {
-            true => Some(format!("the run has taken more than {} steps", self.max_steps)),
-            false => end.failure,
+        let failure = match (&run.panic_of_host, run.ran_out) {
+            (Some(told), _) => Some(told.clone()),
+            (None, true) => Some(format!("the run has taken more than {} steps", self.max_steps)),
+            (None, false) => end.failure,
         };
         let report = Report { seed, steps: run.steps, elapsed: end.elapsed, fingerprint: run.fingerprint };
         let (script, trace, decisions) = (run.script.clone(), run.trace.clone(), run.decisions);
