@@ -131,9 +131,14 @@ impl Host {
         &self.name
     }
 
-    /// Returns the address.
+    /// Returns the address that its name stands for.
     pub fn ip(&self) -> IpAddr {
-        self.run.network().ip(self.id)
+        self.run.network().ips(self.id)[0]
+    }
+
+    /// Returns its address of IPv6, which its name does not stand for.
+    pub fn ipv6(&self) -> IpAddr {
+        self.run.network().ips(self.id)[1]
     }
 
     /// Kills the host, as if its process was killed.

@@ -1,7 +1,7 @@
 //! The simulated network: addresses, streams, messages, and their faults.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -441,6 +441,57 @@ fn ctrl_c_reaches_the_listeners_of_one_host_and_ends_a_host_without() {
         assert_eq!(stream.read(&mut [0]).unwrap_err().kind(), ErrorKind::ConnectionReset);
         deaf.restart();
         echo(&mut connect());
+    });
+}
+
+#[test]
+fn addresses_race_and_the_one_that_answers_wins() {
+    simulate(|| {
+        let server = echo_server();
+        time::sleep(SECOND);
+        let addresses = [server.ipv6(), server.ip()].map(|ip| SocketAddr::new(ip, 7));
+        let begin = time::now();
+        let stream = TcpStream::connect(&addresses[..]).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), addresses[1], "nobody listens at the first");
+        assert!(time::now() - begin < 50 * MILLI, "a refusal lets the next begin at once");
+        net::rule(|packet| match packet.to().is_ipv6() {
+            true => net::Verdict::Drop,
+            false => net::Verdict::Pass,
+        });
+        let begin = time::now();
+        let stream = TcpStream::connect(&addresses[..]).unwrap();
+        let taken = time::now() - begin;
+        assert_eq!(stream.peer_addr().unwrap(), addresses[1]);
+        assert!(taken >= 250 * MILLI && taken < 300 * MILLI, "the first has a head start: {taken:?}");
+        net::partition("main", "server");
+        let begin = time::now();
+        let error = TcpStream::connect(&addresses[..]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(time::now() - begin >= 127 * SECOND);
+    });
+}
+
+#[test]
+fn a_select_waits_for_sockets_and_channels() {
+    simulate(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        let (sender, receiver) = fibra::sync::channel::bounded(1);
+        let news = fibra::spawn(move || {
+            time::sleep(SECOND);
+            sender.send(7).unwrap();
+        });
+        let ready = fibra::Readiness::new(&stream).unwrap();
+        stream.write_all(b"x").unwrap();
+        let mut seen = Vec::new();
+        while seen.len() < 2 {
+            fibra::select! {
+                wait(ready.readable().unwrap()) => seen.push(stream.read(&mut [0]).unwrap() as u32),
+                recv(receiver) -> item => seen.push(item.unwrap()),
+            }
+        }
+        assert_eq!(seen, [1, 7]);
+        news.join().unwrap();
     });
 }
 

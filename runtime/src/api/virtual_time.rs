@@ -210,13 +210,15 @@ pub fn settle() {
 /// ```
 #[track_caller]
 pub fn hold() -> Hold {
-    try_hold().expect("`time::hold` needs a thread that belongs to a runtime")
+    let shared = current::runtime().expect("`time::hold` needs a thread that belongs to a runtime");
+    shared.virtual_time.hold()
 }
 
 /// Keeps virtual time as [`hold`] does, if the thread belongs to a runtime.
 #[doc(hidden)]
 pub fn try_hold() -> Option<Hold> {
-    current::runtime().map(|shared| shared.virtual_time.hold())
+    let shared = current::runtime().filter(|shared| !shared.is_simulated())?;
+    Some(shared.virtual_time.hold())
 }
 
 /// Panics unless the caller is a task whose runtime may have a virtual clock.

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
@@ -36,8 +36,9 @@ impl Network {
         }
     }
 
-    pub(crate) fn ip(&self, host: HostId) -> IpAddr {
-        self.lock().ip(host, IpAddr::from([0, 0, 0, 0]))
+    /// Returns the addresses of a host: of IPv4, and of IPv6.
+    pub(crate) fn ips(&self, host: HostId) -> [IpAddr; 2] {
+        self.lock().host(host).ips
     }
 
     /// Cuts a host off.
@@ -156,7 +157,7 @@ impl network::Network for Network {
         let state = self.lock();
         match state.host_named(name) {
             _ if name == "localhost" => Ok(vec![IpAddr::from([127, 0, 0, 1])]),
-            Some(host) => Ok(vec![state.ip(host, IpAddr::from([0, 0, 0, 0]))]),
+            Some(host) => Ok(vec![state.ip(host, IpAddr::V4(Ipv4Addr::UNSPECIFIED))]),
             None => Err(io::Error::other(format!("the simulation has no host {name:?}"))),
         }
     }

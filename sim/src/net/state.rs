@@ -50,7 +50,8 @@ pub(super) type Arrival = (Instant, u64);
 /// What the network knows of a host.
 pub(super) struct Machine {
     pub(super) name: String,
-    ips: [IpAddr; 2],
+    /// Of IPv4, and of IPv6.
+    pub(super) ips: [IpAddr; 2],
     /// False between a crash and the restart.
     pub(super) is_up: bool,
     /// The number of its present process.
@@ -356,7 +357,9 @@ impl State {
     pub(super) fn bound_at(&self, transport: Transport, host: HostId, to: SocketAddr) -> Option<u64> {
         let id = *self.bound.get(&(transport, host, to.port()))?;
         let local = self.sockets.get(&id)?.local?.ip();
-        (local.is_unspecified() || local == to.ip()).then_some(id)
+        // The unspecified address of IPv6 stands for both families.
+        let is_any = local.is_unspecified() && (local.is_ipv6() || to.is_ipv4());
+        (is_any || local == to.ip()).then_some(id)
     }
 
     /// Cuts a host off, as if its process was killed: its connections are reset.

@@ -4,7 +4,8 @@
 
 use std::io;
 use std::net::{self, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use socket2::{Domain, Socket};
@@ -12,6 +13,7 @@ use socket2::{Domain, Socket};
 use super::TcpStream;
 use crate::net::{simulated, timed_out};
 use crate::sys::Direction;
+use crate::waiting::edge_wait::EdgeWait;
 
 /// An attempt under way.
 ///
@@ -51,6 +53,21 @@ impl Connecting {
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.stream.0.io().fd()
+    }
+
+    /// Returns true if the reactor of the caller's worker hears of the outcome.
+    pub(super) fn is_heard_here(&self) -> bool {
+        matches!(self.stream.0.io().registered().attach_here(self.fd().as_raw_fd()), Ok(Some(_)))
+    }
+
+    /// Returns whether there was an event since the last look. If not, the waker of the last poll is called at the next one.
+    pub(super) fn poll_edge(&self, wait: &mut EdgeWait, context: &mut Context<'_>) -> Poll<()> {
+        let io = self.stream.0.io();
+        // After the end of its reactor it has to be looked at from elsewhere.
+        let Ok(Some(reliance)) = io.registered().attach_here(self.fd().as_raw_fd()) else {
+            return Poll::Ready(());
+        };
+        wait.poll(io.source(), reliance.set_id, context)
     }
 
     /// Waits for the outcome. An attempt that is undecided at the deadline comes back as the error.

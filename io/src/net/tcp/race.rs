@@ -3,19 +3,22 @@
 //! IPv4 and IPv6 alternate, beginning with the resolver's first address. An attempt that is undecided
 //! after [`HEAD_START`] goes on while the next begins. A failure lets the next begin at once.
 //!
-//! A task waits for a single attempt, the usual case, by its reactor. It waits for several by a `poll`
-//! on the blocking pool, in slices, so that it sees a cancel. A plain thread polls in place. The end
-//! of the race closes the sockets of all other attempts, also if the task is cancelled.
+//! A task waits by its reactor, for one attempt or several. Without a reactor it waits for several by a `poll` on the
+//! blocking pool, in slices, so that it sees a cancel. A plain thread polls in place. The end of the race closes the
+//! sockets of all other attempts, also if the task is cancelled.
 
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::task::Poll;
 use std::time::Duration;
 
-use fibra_runtime::{clock, unblock, wait};
+use fibra_runtime::time::try_hold;
+use fibra_runtime::{block_on, clock, unblock, wait};
 
 use super::TcpStream;
 use super::connecting::Connecting;
@@ -23,6 +26,7 @@ use crate::net::resolve::no_address;
 use crate::sys;
 use crate::sys::Direction;
 use crate::waiting::cancel::SLICE;
+use crate::waiting::edge_wait::EdgeWait;
 
 #[cfg(test)]
 mod tests;
@@ -73,8 +77,7 @@ fn first_of(
         if is_alone || left.is_some_and(|left| left.is_zero()) {
             return None;
         }
-        let fds: Vec<BorrowedFd<'_>> = undecided.iter().map(Connecting::fd).collect();
-        match wait_any(&fds, left) {
+        match wait_any(undecided, left) {
             // No attempt can be waited for. Each round gives one up, so that the loop ends.
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
                 undecided.pop_front();
@@ -85,16 +88,37 @@ fn first_of(
     }
 }
 
-/// Waits until one of the sockets is writable. May return false before `timeout`.
-fn wait_any(fds: &[BorrowedFd<'_>], timeout: Option<Duration>) -> io::Result<bool> {
+/// Waits until one of the attempts may be decided. May return before `timeout`.
+fn wait_any(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) -> io::Result<()> {
+    if wait::in_task() && undecided.iter().all(Connecting::is_heard_here) {
+        wait_for_edge(undecided, timeout);
+        return Ok(());
+    }
+    let fds: Vec<BorrowedFd<'_>> = undecided.iter().map(Connecting::fd).collect();
     if !wait::in_task() {
         wait::cancellation_point();
         let left = wait::begin_thread_wait("a connection")
             .map(|deadline| deadline.saturating_duration_since(clock::now()));
-        return sys::wait_any(fds, Direction::Write, left.into_iter().chain(timeout).min());
+        return sys::wait_any(&fds, Direction::Write, left.into_iter().chain(timeout).min()).map(drop);
     }
     let slice = timeout.map_or(SLICE, |timeout| timeout.min(SLICE));
-    unblock(|| sys::wait_any(fds, Direction::Write, Some(slice)))
+    unblock(|| sys::wait_any(&fds, Direction::Write, Some(slice))).map(drop)
+}
+
+/// Sleeps until the reactor hears of one of the attempts.
+fn wait_for_edge(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) {
+    // What the system decides does not come in virtual time.
+    let _hold = try_hold();
+    let mut waits: Vec<EdgeWait> = undecided.iter().map(|_| EdgeWait::new(Direction::Write)).collect();
+    let edge = poll_fn(|context| {
+        let mut attempts = undecided.iter().zip(&mut waits);
+        match attempts.any(|(attempt, wait)| attempt.poll_edge(wait, context).is_ready()) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    });
+    // Whether time has passed or an edge has come, the attempts tell.
+    _ = fibra_runtime::timeout(timeout.unwrap_or(Duration::MAX), || block_on(edge));
 }
 
 /// Orders the addresses so that IPv4 and IPv6 alternate as long as both last.
