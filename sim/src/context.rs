@@ -5,7 +5,6 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use crate::host::HostId;
 use crate::oracle::Oracle;
 
 thread_local! {
@@ -30,14 +29,6 @@ impl Drop for Entered {
 /// Returns the run that this thread simulates.
 pub(crate) fn run() -> Option<Arc<Oracle>> {
     RUN.with_borrow(Clone::clone)
-}
-
-/// Returns the host of the running task.
-pub(crate) fn host() -> HostId {
-    match (run(), fibra::task::try_current()) {
-        (Some(run), Some(task)) => run.host_of(task.id()),
-        _ => HostId::default(),
-    }
 }
 
 /// Returns true in a simulated program.

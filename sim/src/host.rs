@@ -11,15 +11,12 @@ use std::time::Duration;
 use fibra::{Handle, JoinHandle, Task};
 
 use crate::context;
+use crate::host_id::HostId;
 use crate::oracle::Oracle;
 
 /// How often a crash looks for the tasks that it has cancelled before it lets time pass between two looks.
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
-
-/// Identifies a host. The first one is that of the main task.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
-pub(crate) struct HostId(pub(crate) u16);
 
 /// A host of a simulated program: tasks with an address of their own, that crash together.
 ///
@@ -99,7 +96,7 @@ pub fn restarting_host(name: &str, body: impl Fn() + Send + Sync + 'static) -> H
                     resume_unwind(panic);
                 }
                 if let Some(run) = context::run() {
-                    let host = context::host();
+                    let host = run.network().tasks().present_host();
                     run.network().crash(host);
                     cancel_tasks(&run, host);
                     run.network().restart(host);
@@ -152,7 +149,7 @@ impl Host {
         self.run.network().crash(self.id);
         cancel_tasks(&self.run, self.id);
         let this = fibra::task::current();
-        if self.run.host_of(this.id()) == self.id {
+        if self.run.network().tasks().host_of(this.id()) == self.id {
             this.cancel();
             fibra::yield_now();
         }
@@ -216,13 +213,14 @@ impl fmt::Debug for Host {
 fn cancel_tasks(run: &Oracle, host: HostId) {
     let (this, runtime) = (fibra::task::current().id(), Handle::current());
     for look in 1.. {
-        let tasks = runtime.started_tasks();
-        let mut tasks =
-            tasks.into_iter().filter(|task| task.id() != this && run.host_of(task.id()) == host).peekable();
-        if tasks.peek().is_none() && runtime.unstarted_tasks() == 0 {
+        let hosts = run.network().tasks();
+        let is_there = |task: &Task| task.id() != this && hosts.host_of(task.id()) == host;
+        let tasks: Vec<Task> = runtime.started_tasks().into_iter().filter(is_there).collect();
+        drop(hosts);
+        if tasks.is_empty() && runtime.unstarted_tasks() == 0 {
             return;
         }
-        tasks.for_each(|task: Task| task.cancel());
+        tasks.iter().for_each(Task::cancel);
         match look % LOOKS {
             0 => fibra::sleep(BETWEEN_LOOKS),
             _ => fibra::yield_now(),

@@ -6,6 +6,7 @@ pub mod attributes;
 mod context;
 mod explore;
 mod host;
+mod host_id;
 pub mod net;
 mod oracle;
 mod script;

@@ -13,8 +13,8 @@ use fastrand::Rng;
 use fibra::Task;
 use fibra_runtime::wait::{self, Asked};
 
-use crate::host::HostId;
-use crate::net::Network;
+use crate::host_id::HostId;
+use crate::net::network::Network;
 use crate::script::Script;
 use crate::strategy::Strategy;
 
@@ -59,10 +59,9 @@ pub(crate) struct Run {
     bodies: HashSet<u64>,
     /// The first panic of such a task, which ends the run.
     pub(crate) panic_of_host: Option<String>,
-    /// The hosts of the tasks, by their ids, except those of the main host.
-    hosts: HashMap<u64, HostId>,
-    /// The id of the task that runs, or has run last.
+    /// The id of the task that runs, or has run last. It has spawned the tasks that come up for the first time.
     last: u64,
+    network: Arc<Network>,
     /// The numbers of the tasks of one question.
     ready: Vec<u32>,
     pub(crate) script: Script,
@@ -80,6 +79,7 @@ impl Oracle {
         ended: Sender<End>,
         network: Network,
     ) -> Self {
+        let network = Arc::new(network);
         let run = Mutex::new(Run {
             strategy,
             random: Rng::with_seed(seed ^ PROGRAM),
@@ -94,15 +94,15 @@ impl Oracle {
             numbers: HashMap::new(),
             bodies: HashSet::new(),
             panic_of_host: None,
-            hosts: HashMap::new(),
             last: 0,
+            network: Arc::clone(&network),
             ready: Vec::new(),
             script: Script::default(),
             trace: traced.then(Vec::new),
             // The start of the hash of Fowler, Noll and Vo.
             fingerprint: 0xcbf2_9ce4_8422_2325,
         });
-        Oracle { run, network: Arc::new(network) }
+        Oracle { run, network }
     }
 
     pub(crate) fn network(&self) -> &Arc<Network> {
@@ -111,14 +111,8 @@ impl Oracle {
 
     /// Notes on which host a task runs, whose body it is. The tasks that it spawns run there as well.
     pub(crate) fn set_host(&self, body: u64, host: HostId) {
-        let mut run = self.lock();
-        run.hosts.insert(body, host);
-        run.bodies.insert(body);
-    }
-
-    /// Returns the host of a task.
-    pub(crate) fn host_of(&self, task: u64) -> HostId {
-        self.lock().hosts.get(&task).copied().unwrap_or_default()
+        self.network.tasks().set(body, host);
+        self.lock().bodies.insert(body);
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Run> {
@@ -196,14 +190,11 @@ impl Run {
     fn choose(&mut self, asked: Asked, ready: &[u64]) -> (usize, Option<Task>) {
         let mut numbers = mem::take(&mut self.ready);
         numbers.clear();
-        let Run { numbers: known, hosts, last, .. } = self;
+        let Run { numbers: known, last, network, .. } = self;
         numbers.extend(ready.iter().map(|id| {
             let next = known.len() as u32;
             *known.entry(*id).or_insert_with(|| {
-                // The task that has run last has spawned it.
-                if let Some(host) = hosts.get(last).copied() {
-                    hosts.entry(*id).or_insert(host);
-                }
+                network.tasks().inherit(*last, *id);
                 next
             })
         }));

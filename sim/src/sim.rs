@@ -15,7 +15,7 @@ use fibra::time;
 use fibra_runtime::PanicLog;
 
 use crate::context;
-use crate::net::Network;
+use crate::net::network::Network;
 use crate::oracle::{End, Oracle};
 use crate::script::Script;
 use crate::strategy::{Schedule, Strategy};

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::host::HostId;
+use crate::host_id::HostId;
 
 /// How long a stream waits before it sends again what got lost. Doubled for each loss in a row.
 const RESEND: Duration = Duration::from_millis(200);

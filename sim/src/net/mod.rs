@@ -41,18 +41,18 @@
 mod descriptors;
 mod links;
 mod messages;
-mod network;
+pub(crate) mod network;
 mod state;
+mod stream;
 mod streams;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::context;
-use crate::host::HostId;
+use crate::host_id::HostId;
 use links::Link;
 pub use links::{Content, Packet, Verdict};
-pub(crate) use network::Network;
 use state::State;
 
 /// Sets how long packets between hosts take: each some time of the range.

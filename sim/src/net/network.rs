@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -14,17 +14,51 @@ use rustix::io::Errno;
 
 use super::descriptors;
 use super::state::{Messages, Role, State, next_process};
-use crate::context;
-use crate::host::HostId;
+use crate::host_id::HostId;
 
 /// The network of one run.
-pub(crate) struct Network(Mutex<State>);
+pub(crate) struct Network {
+    state: Mutex<State>,
+    tasks: Mutex<Tasks>,
+}
+
+/// The hosts of the tasks, by their ids, except those of the main host.
+#[derive(Default)]
+pub(crate) struct Tasks(HashMap<u64, HostId>);
+
+impl Tasks {
+    /// Notes on which host a task runs.
+    pub(crate) fn set(&mut self, task: u64, host: HostId) {
+        self.0.insert(task, host);
+    }
+
+    /// Notes that a task has spawned another one, which runs on the same host unless it was told otherwise.
+    pub(crate) fn inherit(&mut self, parent: u64, child: u64) {
+        if let Some(host) = self.0.get(&parent).copied() {
+            self.0.entry(child).or_insert(host);
+        }
+    }
+
+    /// Returns the host of a task.
+    pub(crate) fn host_of(&self, task: u64) -> HostId {
+        self.0.get(&task).copied().unwrap_or_default()
+    }
+
+    /// Returns the host of the running task.
+    pub(crate) fn present_host(&self) -> HostId {
+        fibra::task::try_current().map_or(HostId::default(), |task| self.host_of(task.id()))
+    }
+}
 
 impl Network {
     /// # Errors
     /// If the process has no descriptor left.
     pub(crate) fn new(seed: u64) -> io::Result<Self> {
-        State::new(seed).map(|state| Network(Mutex::new(state)))
+        Ok(Network { state: Mutex::new(State::new(seed)?), tasks: Mutex::default() })
+    }
+
+    pub(crate) fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds a host.
@@ -60,7 +94,7 @@ impl Network {
 
     #[track_caller]
     pub(super) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
-        match self.0.try_lock() {
+        match self.state.try_lock() {
             Ok(mut state) => act(&mut state),
             Err(TryLockError::Poisoned(state)) => act(&mut state.into_inner()),
             Err(TryLockError::WouldBlock) => panic!("a rule has used the network that it rules"),
@@ -68,7 +102,7 @@ impl Network {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn on<R>(
@@ -84,7 +118,7 @@ impl Network {
 
 impl network::Network for Network {
     fn socket(&self, transport: Transport) -> io::Result<OwnedFd> {
-        let host = context::host();
+        let host = self.tasks().present_host();
         let (pair, role) = match transport {
             // One byte for the end of `connect`, and one that stays.
             Transport::Stream => (descriptors::stream(2)?, Role::Fresh),
@@ -163,7 +197,7 @@ impl network::Network for Network {
     }
 
     fn process(&self) -> u64 {
-        self.process_of(context::host())
+        self.process_of(self.tasks().present_host())
     }
 
     fn step(&self) -> io::Result<()> {

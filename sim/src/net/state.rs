@@ -16,8 +16,8 @@ use rustix::net::SocketAddrUnix;
 
 use super::descriptors::{self, Event, Pair, Poll};
 use super::links::{Content, Link, Links, Packet, Passage};
-use super::streams::Stream;
-use crate::host::HostId;
+use super::stream::{Arrival, Stream};
+use crate::host_id::HostId;
 
 /// The ports that the network chooses from.
 const CHOSEN_PORTS: std::ops::Range<u16> = 49152..65535;
@@ -43,9 +43,6 @@ pub(super) struct State {
     /// Room for what a system call reads.
     pub(super) buf: Vec<u8>,
 }
-
-/// When a packet arrives, and its number.
-pub(super) type Arrival = (Instant, u64);
 
 /// What the network knows of a host.
 pub(super) struct Machine {

@@ -1,19 +1,11 @@
 //! The connections of a simulated network.
 //!
-//! ```text
-//!              connect                Accepted                the program has closed it
-//!   Fresh ───────────────▶ CONNECTING ────────▶ CONNECTED ───────────────────────────▶ gone
-//!                              │  Refused, or no answer        │ Reset
-//!                              ▼                               ▼
-//!                            FAILED                     without a descriptor
-//! ```
-//!
 //! What a stream sends is numbered, and the receiver puts it in order: packets overtake each other. A stream stops to take
 //! bytes from its program while [`WINDOW`] of them are on their way or wait for the receiving program.
 
 #![forbid(unsafe_code)]
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
@@ -22,10 +14,10 @@ use std::time::Duration;
 use fibra_io::network::Transport;
 use rustix::io::Errno;
 
-use super::descriptors::{self, Event};
+use super::descriptors;
 use super::links::{Content, Packet};
-use super::state::{Arrival, Role, Socket, State};
-use crate::host::HostId;
+use super::state::{Role, Socket, State};
+use super::stream::{Phase, Stream};
 
 /// How many bytes of a stream may be under way.
 const WINDOW: usize = 256 * 1024;
@@ -38,76 +30,6 @@ const UNREACHABLE: Duration = Duration::from_secs(3);
 
 /// When an attempt that found no room in the queue of the listener is repeated.
 const QUEUE_FULL: Duration = Duration::from_secs(1);
-
-pub(super) struct Stream {
-    phase: Phase,
-    remote: SocketAddr,
-    pub(super) remote_host: HostId,
-    /// The other end.
-    peer: Option<u64>,
-    /// The program writes no more.
-    ended: bool,
-    /// The program has closed its end.
-    closed: bool,
-    /// How many packets were sent in order.
-    sent: u64,
-    has_sent_end: bool,
-    /// The bytes that were sent and that the other program's socket has not taken.
-    under_way: usize,
-    /// Bytes wait for the window to open.
-    is_stalled: bool,
-    /// The place of the next packet.
-    expected: u64,
-    /// Packets that have overtaken others.
-    early: BTreeMap<u64, Content>,
-    /// What the program's socket has no room for.
-    inbox: VecDeque<Vec<u8>>,
-    /// The end comes after the inbox.
-    end_is_near: bool,
-}
-
-enum Phase {
-    /// The packet that ends it without an answer.
-    Connecting(Arrival),
-    Connected,
-    /// It could not be connected, for this reason; the program asks once.
-    Failed(Option<Errno>),
-}
-
-impl Stream {
-    fn new(phase: Phase, remote: SocketAddr, remote_host: HostId, peer: Option<u64>) -> Self {
-        Stream {
-            phase,
-            remote,
-            remote_host,
-            peer,
-            ended: false,
-            closed: false,
-            sent: 0,
-            has_sent_end: false,
-            under_way: 0,
-            is_stalled: false,
-            expected: 0,
-            early: BTreeMap::new(),
-            inbox: VecDeque::new(),
-            end_is_near: false,
-        }
-    }
-
-    pub(super) fn heard(&mut self, event: Event) {
-        self.ended |= event.ended;
-        self.closed |= event.closed;
-    }
-
-    /// Returns the address of the other end.
-    pub(super) fn remote(&mut self) -> io::Result<SocketAddr> {
-        match &mut self.phase {
-            Phase::Connected => Ok(self.remote),
-            Phase::Connecting(_) => Err(Errno::NOTCONN.into()),
-            Phase::Failed(reason) => Err(reason.take().unwrap_or(Errno::NOTCONN).into()),
-        }
-    }
-}
 
 impl State {
     fn stream(&mut self, id: u64) -> Option<(&mut Stream, &OwnedFd)> {
