@@ -117,9 +117,18 @@ fn start(name: &str, body: Arc<dyn Fn() + Send + Sync>) -> Host {
 
 impl Host {
     fn run_body(&self) {
-        let body = Arc::clone(&self.body);
-        let task = fibra::task::Builder::new().name(self.name.as_str()).spawn(move || body());
-        self.run.set_host(task.task().id(), self.id);
+        let (run, body) = (Arc::clone(&self.run), Arc::clone(&self.body));
+        let body = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(&*body));
+            if let Err(panic) = outcome {
+                if !fibra::task::is_cancelled() {
+                    run.end_for_panic(&fibra::task::current());
+                }
+                resume_unwind(panic);
+            }
+        };
+        let task = fibra::task::Builder::new().name(self.name.as_str()).spawn(body);
+        self.run.network().tasks().set(task.task().id(), self.id);
         *self.body_task.lock().unwrap_or_else(PoisonError::into_inner) = Some(task);
     }
 

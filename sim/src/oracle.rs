@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::mem;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,6 @@ use fastrand::Rng;
 use fibra::Task;
 use fibra_runtime::wait::{self, Asked};
 
-use crate::host_id::HostId;
 use crate::net::network::Network;
 use crate::script::Script;
 use crate::strategy::Strategy;
@@ -55,9 +54,7 @@ pub(crate) struct Run {
     ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
     numbers: HashMap<u64, u32>,
-    /// The tasks that run the bodies of hosts.
-    bodies: HashSet<u64>,
-    /// The first panic of such a task, which ends the run.
+    /// The panic of a host's body that has ended the run.
     pub(crate) panic_of_host: Option<String>,
     /// The id of the task that runs, or has run last. It has spawned the tasks that come up for the first time.
     last: u64,
@@ -92,7 +89,6 @@ impl Oracle {
             panics: Vec::new(),
             ended: Some(ended),
             numbers: HashMap::new(),
-            bodies: HashSet::new(),
             panic_of_host: None,
             last: 0,
             network: Arc::clone(&network),
@@ -109,12 +105,6 @@ impl Oracle {
         &self.network
     }
 
-    /// Notes on which host a task runs, whose body it is. The tasks that it spawns run there as well.
-    pub(crate) fn set_host(&self, body: u64, host: HostId) {
-        self.network.tasks().set(body, host);
-        self.lock().bodies.insert(body);
-    }
-
     pub(crate) fn lock(&self) -> MutexGuard<'_, Run> {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,19 +115,19 @@ impl Oracle {
         (run.main_id, run.main) = (main.id(), Some(main));
     }
 
-    /// Notes the panic of a task. That of a host's body ends the run.
+    /// Notes the panic of a task, which may catch it.
     pub(crate) fn note_panic(&self, task: &Task, told: String) {
+        self.lock().panics.push((task.id(), told));
+    }
+
+    /// Ends the run, since a panic has ended the body of a host, which runs in this task.
+    pub(crate) fn end_for_panic(&self, body: &Task) {
         let mut run = self.lock();
-        let ended = match run.bodies.contains(&task.id()) {
-            true => {
-                run.panic_of_host.get_or_insert_with(|| told.clone());
-                run.main.take()
-            }
-            false => None,
-        };
-        run.panics.push((task.id(), told));
+        let panic = run.panics.iter().rfind(|(task, _)| *task == body.id());
+        run.panic_of_host = panic.map(|(_, told)| told.clone());
+        let main = run.main.take();
         drop(run);
-        if let Some(main) = ended {
+        if let Some(main) = main {
             main.cancel();
         }
     }
