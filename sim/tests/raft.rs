@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use fibra::sync::OnceCell;
 use fibra_sim::{Failure, Host, Sim, host, net, random_below};
 use raft::{Disk, Entry, Event, Flaw, Node};
 
@@ -46,11 +47,11 @@ impl Promises {
 /// Runs three nodes and a client, while the network and the nodes break.
 fn cluster(flaw: Flaw) {
     let promises = Arc::new(Mutex::new(Promises::default()));
-    let addresses: Arc<Mutex<Vec<SocketAddr>>> = Arc::default();
+    let addresses: Arc<OnceCell<Vec<SocketAddr>>> = Arc::default();
     let hosts: Vec<Host> =
         (0..).zip(NODES).map(|(number, name)| node(number, name, flaw, &addresses, &promises)).collect();
-    *addresses.lock().unwrap() = hosts.iter().map(|host| SocketAddr::new(host.ip(), PORT)).collect();
-    let nodes = addresses.lock().unwrap().clone();
+    let nodes: Vec<_> = hosts.iter().map(|host| SocketAddr::new(host.ip(), PORT)).collect();
+    addresses.set(nodes.clone()).unwrap();
     let client = host("client", {
         let nodes = nodes.clone();
         move || COMMANDS.for_each(|command| raft::propose(&nodes, command).unwrap())
@@ -82,15 +83,15 @@ fn node(
     number: u64,
     name: &str,
     flaw: Flaw,
-    addresses: &Arc<Mutex<Vec<SocketAddr>>>,
+    addresses: &Arc<OnceCell<Vec<SocketAddr>>>,
     promises: &Arc<Mutex<Promises>>,
 ) -> Host {
     let (addresses, promises) = (Arc::clone(addresses), Arc::clone(promises));
     let disk = fibra::sync::Mutex::<Disk>::default();
     host(name, move || {
-        let nodes = addresses.lock().unwrap().clone();
+        let nodes = addresses.wait();
         let observer = |node, event| promises.lock().unwrap().check(node, event);
-        Node { number, nodes: &nodes, disk: &disk, flaw, observer: &observer }.run().unwrap();
+        Node { number, nodes, disk: &disk, flaw, observer: &observer }.run().unwrap();
     })
 }
 
