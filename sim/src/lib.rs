@@ -10,11 +10,13 @@ mod host_id;
 pub mod net;
 mod oracle;
 mod script;
+mod scripted;
 mod sim;
 mod strategy;
 
 pub use context::{buggify, point, random, random_below};
 pub use explore::{Exploration, check, check_exhaustive, check_pct, replay};
 pub use host::{Host, host, restarting_host};
+pub use scripted::Scripted;
 pub use sim::{Builder, Failure, Report, Sim};
 pub use strategy::Schedule;
