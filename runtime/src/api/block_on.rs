@@ -3,51 +3,15 @@
 #![forbid(unsafe_code)]
 
 use std::future::IntoFuture;
-use std::mem;
 use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll};
 
 use crate::coroutine::stop::Stop;
 use crate::sleep::cancel_points;
-use crate::sleep::queue::WaitQueue;
-use crate::sleep::queue::wait::{Admit, Until};
+use crate::sleep::queue::wait::Until;
+use crate::sleep::waker_signal::WakerSignal;
 use crate::tasks::context;
 use crate::waiter::description::{EndedBy, WaitDescription};
-
-/// The flag that the waker raises: set until the sleeper takes it, unless the sleeper is woken.
-///
-/// A waker that is kept for ever finds no sleeper and raises the flag, no more.
-struct Signal(WaitQueue<bool, ()>);
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.with(|raised, waiters| *raised = waiters.serve_front(0, |()| ()).is_none());
-    }
-}
-
-impl Signal {
-    fn take(&self) -> bool {
-        self.0.with(|raised, _| mem::take(raised))
-    }
-
-    /// Sleeps until the flag is raised, and takes it.
-    #[track_caller]
-    fn sleep(&self) {
-        let admit = |raised: &mut bool| match mem::take(raised) {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        };
-        let until = Until::unwind(None)
-            .spinning()
-            .described(const { &WaitDescription::new("block_on").ended_by(EndedBy::Outside) });
-        self.0.wait(0, (), until, |raised, (), _| admit(raised), || (), |_, (), _, _| ());
-    }
-}
 
 /// Runs `future` to its end on the calling task, which sleeps between two polls.
 ///
@@ -95,9 +59,11 @@ impl Signal {
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
     let mut future = pin!(future.into_future());
-    let signal = Arc::new(Signal(WaitQueue::new(false)));
-    let waker = Waker::from(Arc::clone(&signal));
+    let (signal, waker) = WakerSignal::new();
     let mut context = Context::from_waker(&waker);
+    let until = Until::unwind(None)
+        .spinning()
+        .described(const { &WaitDescription::new("block_on").ended_by(EndedBy::Outside) });
     cancel_points::checkpoint();
     loop {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
@@ -105,7 +71,7 @@ pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
         }
         match signal.take() {
             true => give_way(),
-            false => signal.sleep(),
+            false => _ = signal.sleep(until),
         }
     }
 }

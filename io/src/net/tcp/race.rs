@@ -10,22 +10,21 @@
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
-use std::task::Poll;
+use std::task::Context;
 use std::time::Duration;
 
-use fibra_runtime::time::try_hold;
-use fibra_runtime::{block_on, clock, unblock, wait};
+use fibra_runtime::wait::{EndedBy, Outcome, Until, WaitDescription, WakerSignal};
+use fibra_runtime::{clock, time, unblock, wait};
 
 use super::TcpStream;
 use super::connecting::Connecting;
 use crate::net::resolve::no_address;
 use crate::sys;
 use crate::sys::Direction;
-use crate::waiting::cancel::SLICE;
+use crate::waiting::cancel::{SLICE, check_may_wait, end_by_cancel};
 use crate::waiting::edge_wait::EdgeWait;
 
 #[cfg(test)]
@@ -91,8 +90,7 @@ fn first_of(
 /// Waits until one of the attempts may be decided. May return before `timeout`.
 fn wait_any(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) -> io::Result<()> {
     if wait::in_task() && undecided.iter().all(Connecting::is_heard_here) {
-        wait_for_edge(undecided, timeout);
-        return Ok(());
+        return wait_for_edge(undecided, timeout);
     }
     let fds: Vec<BorrowedFd<'_>> = undecided.iter().map(Connecting::fd).collect();
     if !wait::in_task() {
@@ -105,20 +103,21 @@ fn wait_any(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) -> io::
     unblock(|| sys::wait_any(&fds, Direction::Write, Some(slice))).map(drop)
 }
 
-/// Sleeps until the reactor hears of one of the attempts.
-fn wait_for_edge(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) {
-    // What the system decides does not come in virtual time.
-    let _hold = try_hold();
+/// Sleeps until the reactor hears of one of the attempts, or the time has passed.
+fn wait_for_edge(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) -> io::Result<()> {
+    const RACE: &WaitDescription = &WaitDescription::new("connections").ended_by(EndedBy::Outside);
+    check_may_wait()?;
+    let (signal, waker) = WakerSignal::new();
+    let mut context = Context::from_waker(&waker);
     let mut waits: Vec<EdgeWait> = undecided.iter().map(|_| EdgeWait::new(Direction::Write)).collect();
-    let edge = poll_fn(|context| {
-        let mut attempts = undecided.iter().zip(&mut waits);
-        match attempts.any(|(attempt, wait)| attempt.poll_edge(wait, context).is_ready()) {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    });
-    // Whether time has passed or an edge has come, the attempts tell.
-    _ = fibra_runtime::timeout(timeout.unwrap_or(Duration::MAX), || block_on(edge));
+    let mut attempts = undecided.iter().zip(&mut waits);
+    if attempts.any(|(attempt, wait)| attempt.poll_edge(wait, &mut context).is_ready()) {
+        return Ok(());
+    }
+    match signal.sleep(Until::report(timeout.and_then(time::deadline)).described(RACE)) {
+        Outcome::Cancelled => Err(end_by_cancel()),
+        _ => Ok(()),
+    }
 }
 
 /// Orders the addresses so that IPv4 and IPv6 alternate as long as both last.
