@@ -5,14 +5,22 @@
 mod common;
 
 use std::fs::File;
-use std::io::{Read, Write};
-use std::sync::Arc;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use common::sides::beside;
-use common::{descriptors, everywhere, listener, nap, until};
-use fibra_io::net::TcpStream;
+use common::{descriptors, everywhere, listener, nap, read_all, until};
+use fibra_io::io::pipe;
+use fibra_io::net::{TcpStream, UnixDatagram, UnixStream};
+
+/// Has the test that asks run alone, so that nothing else opens descriptors beside it.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Lets the process open so many more descriptors than it has now.
 fn leave(more: libc::rlim_t) {
@@ -29,18 +37,60 @@ fn hard_limit() -> libc::rlim_t {
     limit.rlim_max
 }
 
-/// One test, so that nothing else opens descriptors beside it.
+/// Opens files until the process has no descriptor left.
+fn hoard() -> Vec<File> {
+    let mut hoard = Vec::new();
+    while let Ok(file) = File::open("/dev/null") {
+        hoard.push(file);
+    }
+    hoard
+}
+
+/// Sends four writers of a pipe to a process that has room for two of them.
+fn receive_too_many(
+    send: impl FnOnce(&[BorrowedFd<'_>]) -> io::Result<usize>,
+    receive: impl FnOnce(&mut Vec<OwnedFd>) -> io::Result<usize>,
+) {
+    let (reader, writer) = pipe().unwrap();
+    send(&[writer.as_fd(); 4]).unwrap();
+    drop(writer);
+    leave(32);
+    let mut hoard = hoard();
+    hoard.truncate(hoard.len() - 2);
+    let mut fds = Vec::new();
+    assert_eq!(receive(&mut fds).unwrap(), 5, "the bytes come whole");
+    assert_eq!(fds.len(), 2);
+    drop((hoard, fds));
+    leave(1000);
+    // The end comes when none of the four is open any more.
+    assert!(read_all(reader).is_empty());
+}
+
+#[test]
+fn descriptors_that_find_no_room_are_closed_and_none_leaks() {
+    let _alone = alone();
+    everywhere(|| {
+        let (here, there) = UnixStream::pair().unwrap();
+        let (to, from) = UnixDatagram::pair().unwrap();
+        let before = descriptors();
+        receive_too_many(
+            |fds| here.send_with_fds(b"bytes", fds),
+            |fds| there.recv_with_fds(&mut [0; 8], fds),
+        );
+        receive_too_many(|fds| to.send_with_fds(b"bytes", fds), |fds| from.recv_with_fds(&mut [0; 8], fds));
+        assert_eq!(descriptors(), before);
+    });
+}
+
 #[test]
 fn accept_survives_descriptor_exhaustion() {
+    let _alone = alone();
     everywhere(|| {
         let (listener, address) = listener();
         // Connected while there is room, accepted when there is none.
         let mut clients: Vec<TcpStream> = (0..4).map(|_| TcpStream::connect(address).unwrap()).collect();
         leave(32);
-        let mut hoard = Vec::new();
-        while let Ok(file) = File::open("/dev/null") {
-            hoard.push(file);
-        }
+        let hoard = hoard();
         let failures = Arc::new(AtomicUsize::new(0));
         let start = Instant::now();
         let server = {

@@ -49,8 +49,16 @@ impl<S: Family> Socket<S> {
 
     /// Receives a message, and the address of its sender.
     pub(crate) fn receive_from(&self, buf: &mut [u8], flags: c_int) -> io::Result<(usize, S::Address)> {
+        self.receive_by(|| sys::recv_from(self.fd(), buf, flags))
+    }
+
+    /// Receives a message and the address of its sender by a call that does not wait.
+    pub(crate) fn receive_by(
+        &self,
+        mut call: impl FnMut() -> io::Result<(usize, SockAddr)>,
+    ) -> io::Result<(usize, S::Address)> {
         let mut has_waited = false;
-        self.receive(|| self.try_receive_from(buf, flags, self.may_have_ended(&mut has_waited)))
+        self.receive(|| self.try_receive_by(&mut call, self.may_have_ended(&mut has_waited)))
     }
 
     /// Sends a message to the connected peer.
@@ -88,16 +96,15 @@ impl<S: Family> Socket<S> {
         self.receive_to_the_end(|| sys::recv(self.fd(), buf, flags), || Ok(0), may_have_ended)
     }
 
-    /// Receives a message, and the address of its sender.
-    pub(crate) fn try_receive_from(
+    /// Receives a message and the address of its sender by `call`.
+    pub(crate) fn try_receive_by(
         &self,
-        buf: &mut [u8],
-        flags: c_int,
+        mut call: impl FnMut() -> io::Result<(usize, SockAddr)>,
         may_have_ended: impl FnOnce() -> bool,
     ) -> io::Result<Attempt<(usize, S::Address)>> {
         let with_address = |(len, from)| Ok((len, S::sender(self.fd(), &from)?));
-        let call = || sys::recv_from(self.fd(), buf, flags).and_then(with_address);
-        self.receive_to_the_end(call, || with_address((0, SockAddr::unix("")?)), may_have_ended)
+        let end = || with_address((0, SockAddr::unix("")?));
+        self.receive_to_the_end(|| call().and_then(with_address), end, may_have_ended)
     }
 
     /// Sends a message to the connected peer.
@@ -105,9 +112,12 @@ impl<S: Family> Socket<S> {
         sys::send(self.fd(), buf).map(Attempt::Done)
     }
 
-    /// Sends a message to an address. None: its owner's queue is full, of which this socket hears nothing.
-    pub(crate) fn try_send_to(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<Option<usize>>> {
-        match self.send_to_now(buf, receiver) {
+    /// Sends a message to an address by `call`. None: its owner's queue is full, of which this socket hears nothing.
+    pub(crate) fn try_send_by(
+        &self,
+        call: impl FnOnce() -> io::Result<usize>,
+    ) -> io::Result<Attempt<Option<usize>>> {
+        match call() {
             Err(error) if is_would_block(&error) && S::is_full_elsewhere(self.fd())? => {
                 Ok(Attempt::Done(None))
             }
@@ -115,13 +125,8 @@ impl<S: Family> Socket<S> {
         }
     }
 
-    /// Sends to a receiver whose queue cannot be waited for: a full queue makes the call wait for
-    /// this socket's room.
-    pub(crate) fn try_send_alone(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<Attempt<usize>> {
-        self.send_to_now(buf, receiver).map(Attempt::Done)
-    }
-
-    fn send_to_now(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
+    /// Sends a message to an address, without waiting.
+    pub(crate) fn send_to_now(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
         sys::send_to(self.fd(), buf, receiver)
             .or_else(|error| S::send_refused(self.fd(), buf, receiver, error))
     }

@@ -14,6 +14,7 @@ use super::options::{handle_methods, message_methods, ttl_methods};
 use super::resolve::try_each;
 use super::simulated;
 use super::socket::Socket;
+use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::forward;
 
 /// A UDP socket: [`std::net::UdpSocket`], for tasks.
@@ -167,7 +168,7 @@ impl UdpSocket {
         let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "no addresses to send data to");
         let address = addr.to_socket_addrs()?.next().ok_or_else(no_address)?;
         let address = net::UdpSocket::to_raw(&address)?;
-        self.0.dispatch(|| self.0.try_send_alone(buf, &address))
+        self.0.dispatch(|| self.0.send_to_now(buf, &address).map(Attempt::Done))
     }
 
     forward! { self => self.0.std();

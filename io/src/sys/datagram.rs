@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use libc::c_int;
 use rustix::event::{PollFd, PollFlags};
-use socket2::{SockAddr, SockRef};
+use rustix::net::SocketAddrAny;
+use socket2::{SockAddr, SockAddrStorage, SockRef};
 
 use super::{NO_SIGNAL, transferred};
 
@@ -33,6 +34,23 @@ pub(crate) fn recv_from(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io:
 /// Sends one message to an address, without waiting.
 pub(crate) fn send_to(fd: BorrowedFd<'_>, buf: &[u8], address: &SockAddr) -> io::Result<usize> {
     SockRef::from(&fd).send_to_with_flags(buf, address, libc::MSG_DONTWAIT | NO_SIGNAL)
+}
+
+/// Converts an address for a call of rustix.
+pub(super) fn to_rustix(address: &SockAddr) -> SocketAddrAny {
+    // SAFETY: both types hold what `sockaddr_storage` of the system holds, of which so many bytes are initialised.
+    unsafe { SocketAddrAny::read(address.as_ptr().cast(), address.len()) }
+}
+
+/// Converts an address that a call of rustix has given.
+pub(super) fn from_rustix(address: &SocketAddrAny) -> SockAddr {
+    let mut storage = SockAddrStorage::zeroed();
+    // SAFETY: both addresses hold what `sockaddr_storage` of the system holds, of which `length` bytes are initialised.
+    unsafe {
+        let length = address.addr_len();
+        (&raw mut storage).cast::<u8>().copy_from(address.as_ptr().cast(), length as usize);
+        SockAddr::new(storage, length)
+    }
 }
 
 /// Returns true if nothing more will be received: the direction was shut down.

@@ -285,6 +285,9 @@ fn a_message_arrives_from_a_sender_with_a_path_too_long_for_an_address() {
         sender.send_to(b"hello", &to).unwrap();
         let (len, from) = receiver.recv_from(&mut [0; 5]).unwrap();
         assert!(len == 5 && from.is_unnamed());
+        sender.send_with_fds_to(b"hello", &[sender.as_fd()], &to).unwrap();
+        let (len, from) = receiver.recv_with_fds_from(&mut [0; 5], &mut Vec::new()).unwrap();
+        assert!(len == 5 && from.is_unnamed());
     });
 }
 

@@ -9,6 +9,8 @@ use std::task::{Context, Poll, ready};
 use super::detour::Detour;
 use super::{Async, Datagram, Site, Waits};
 use crate::net::datagram::Family;
+use crate::sys;
+use crate::waiting::attempt::Attempt;
 
 impl<S: Datagram> Async<S> {
     /// Receives a message from the connected peer, and returns its length.
@@ -196,7 +198,8 @@ impl<S: Datagram> Site<'_, S> {
         buf: &mut [u8],
     ) -> Poll<io::Result<(usize, S::Address)>> {
         let inner = self.socket.inner();
-        let call = || inner.try_receive_from(buf, 0, || inner.has_heard_of_an_end());
+        let mut receive = || sys::recv_from(inner.fd(), buf, 0);
+        let call = || inner.try_receive_by(&mut receive, || inner.has_heard_of_an_end());
         self.waits.reads.run(inner, self.origin, context, call)
     }
 
@@ -227,14 +230,15 @@ impl<S: Datagram> Site<'_, S> {
     ) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
         let receiver = S::Family::to_raw(address)?;
+        let send = || inner.send_to_now(buf, &receiver);
         loop {
-            let call = || inner.try_send_to(buf, &receiver);
+            let call = || inner.try_send_by(send);
             if let Some(sent) = ready!(self.waits.writes.run(inner, self.origin, context, call))? {
                 return Poll::Ready(Ok(sent));
             }
             let Some(Detour { watch, probe, .. }) = Detour::to(&mut self.waits.detour, &receiver)? else {
-                let call = || inner.try_send_alone(buf, &receiver);
-                return self.waits.writes.run(inner, self.origin, context, call);
+                // A full queue makes the call wait for the room of this socket.
+                return self.waits.writes.run(inner, self.origin, context, || send().map(Attempt::Done));
             };
             ready!(watch.run(probe, self.origin, context, || probe.look()))?;
             // It knows the socket that had the address when it was made. If another one has it by

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
@@ -44,6 +44,8 @@ use crate::waiting::attempt::Attempt;
 /// * A sender with a path of 108 bytes, which no type of std lets one bind, is taken for an unnamed one.
 /// * [`peek`](UnixDatagram::peek) and [`peek_from`](UnixDatagram::peek_from) are not stable in std
 ///   yet. Deadlines and the sizes of the buffers are additions.
+/// * Descriptors are sent by [`send_with_fds`](UnixDatagram::send_with_fds), without the
+///   `SocketAncillary` that std has unstable.
 ///
 /// # Examples
 ///
@@ -209,10 +211,140 @@ impl UnixDatagram {
     /// As [`send_to`](UnixDatagram::send_to).
     pub fn send_to_addr(&self, buf: &[u8], socket_addr: &SocketAddr) -> io::Result<usize> {
         let receiver = net::UnixDatagram::to_raw(socket_addr)?;
-        match self.send_unless_full(buf, &receiver, || self.0.left(Direction::Write))? {
-            Some(sent) => Ok(sent),
-            None => self.send_when_not_full(buf, &receiver),
-        }
+        self.send_by(|| self.0.send_to_now(buf, &receiver), &receiver)
+    }
+
+    /// Sends a message with descriptors to the address that the socket is connected to.
+    ///
+    /// The receiver gets duplicates of the descriptors. A message of no bytes may have descriptors too.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if there are more than 253 descriptors; and as [`send`](UnixDatagram::send).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::io::{Read, Write};
+    /// use std::os::fd::AsFd;
+    /// use fibra_io::io::{PipeReader, pipe};
+    /// use fibra_io::net::UnixDatagram;
+    ///
+    /// let (here, there) = UnixDatagram::pair()?;
+    /// let (reader, mut writer) = pipe()?;
+    /// here.send_with_fds(b"a pipe", &[reader.as_fd()])?;
+    ///
+    /// let (mut text, mut fds) = ([0; 6], Vec::new());
+    /// assert_eq!(there.recv_with_fds(&mut text, &mut fds)?, 6);
+    /// writer.write_all(b"!")?;
+    /// let mut byte = [0];
+    /// PipeReader::from(fds.remove(0)).read_exact(&mut byte)?;
+    /// assert_eq!((&text, &byte), (b"a pipe", b"!"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "sendmsg", "send_vectored_with_ancillary"))]
+    pub fn send_with_fds(&self, buf: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
+        self.0.dispatch(|| sys::send_fds(self.as_fd(), buf, fds, None).map(Attempt::Done))
+    }
+
+    /// Sends a message with descriptors to the socket at a path.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` if there are more than 253 descriptors; and as [`send_to`](UnixDatagram::send_to).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::os::fd::AsFd;
+    /// use fibra_io::net::UnixDatagram;
+    ///
+    /// let path = std::env::temp_dir().join(format!("fibra-descriptors-{}", std::process::id()));
+    /// let receiver = UnixDatagram::bind(&path)?;
+    /// let (sender, kept) = (UnixDatagram::unbound()?, UnixDatagram::unbound()?);
+    /// sender.send_with_fds_to(b"one", &[kept.as_fd()], &path)?;
+    /// sender.send_with_fds_to_addr(b"two", &[kept.as_fd()], &receiver.local_addr()?)?;
+    /// # std::fs::remove_file(&path)?;
+    ///
+    /// let (mut buf, mut fds) = ([0; 3], Vec::new());
+    /// let (len, from) = receiver.recv_with_fds_from(&mut buf, &mut fds)?;
+    /// assert!(len == 3 && from.is_unnamed());
+    /// receiver.recv_with_fds(&mut buf, &mut fds)?;
+    /// assert_eq!((&buf, fds.len()), (b"two", 2));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "sendmsg", "send_vectored_with_ancillary_to"))]
+    pub fn send_with_fds_to<P: AsRef<Path>>(
+        &self,
+        buf: &[u8],
+        fds: &[BorrowedFd<'_>],
+        path: P,
+    ) -> io::Result<usize> {
+        self.send_with_fds_to_addr(buf, fds, &SocketAddr::from_pathname(path)?)
+    }
+
+    /// Sends a message with descriptors to an address, which may be an abstract name.
+    ///
+    /// # Cancellation
+    ///
+    /// Waiting for room is a cancellation point; nothing is sent then.
+    ///
+    /// # Errors
+    ///
+    /// As [`send_with_fds_to`](UnixDatagram::send_with_fds_to).
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "sendmsg"))]
+    pub fn send_with_fds_to_addr(
+        &self,
+        buf: &[u8],
+        fds: &[BorrowedFd<'_>],
+        socket_addr: &SocketAddr,
+    ) -> io::Result<usize> {
+        let receiver = net::UnixDatagram::to_raw(socket_addr)?;
+        self.send_by(|| sys::send_fds(self.as_fd(), buf, fds, Some(&receiver)), &receiver)
+    }
+
+    /// Receives a message, and appends the descriptors that came along to `fds`.
+    ///
+    /// The descriptors are closed in children that are started. What does not fit into the buffer is lost; the descriptors
+    /// are not. A plain receive closes those that come with its message.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv`](UnixDatagram::recv). If the process has no descriptors left, those that do not fit are lost without an
+    /// error.
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "recvmsg", "recv_vectored_with_ancillary"))]
+    pub fn recv_with_fds(&self, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
+        Ok(self.recv_with_fds_from(buf, fds)?.0)
+    }
+
+    /// Receives a message with its descriptors, and returns its length and the address of its sender.
+    ///
+    /// # Cancellation
+    ///
+    /// A wait is a cancellation point; no message is taken then.
+    ///
+    /// # Errors
+    ///
+    /// As [`recv_with_fds`](UnixDatagram::recv_with_fds).
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "recvmsg", "recv_vectored_with_ancillary_from"))]
+    pub fn recv_with_fds_from(
+        &self,
+        buf: &mut [u8],
+        fds: &mut Vec<OwnedFd>,
+    ) -> io::Result<(usize, SocketAddr)> {
+        self.0.receive_by(|| sys::recv_fds(self.as_fd(), buf, fds))
     }
 
     /// Ends one direction or both, for all clones.
@@ -227,16 +359,23 @@ impl UnixDatagram {
         self.0.std().shutdown(how)
     }
 
+    /// Sends to an address by a call that does not wait, and waits for room in its owner's queue.
+    fn send_by(&self, call: impl Fn() -> io::Result<usize>, receiver: &SockAddr) -> io::Result<usize> {
+        match self.send_unless_full(&call, || self.0.left(Direction::Write))? {
+            Some(sent) => Ok(sent),
+            None => self.send_when_not_full(&call, receiver),
+        }
+    }
+
     /// Sends unless the receiver's queue is full: `None`. Waits for room in this socket.
     fn send_unless_full(
         &self,
-        buf: &[u8],
-        receiver: &SockAddr,
+        call: impl Fn() -> io::Result<usize>,
         timeout: impl Fn() -> Option<Duration>,
     ) -> io::Result<Option<usize>> {
         match self.0.io().is_nonblocking() {
-            true => self.0.dispatch(|| sys::send_to(self.0.fd(), buf, receiver).map(Attempt::Done)).map(Some),
-            false => self.0.io().run(Direction::Write, timeout, || self.0.try_send_to(buf, receiver)),
+            true => self.0.dispatch(|| call().map(Attempt::Done)).map(Some),
+            false => self.0.io().run(Direction::Write, timeout, || self.0.try_send_by(&call)),
         }
     }
 
@@ -244,15 +383,20 @@ impl UnixDatagram {
     /// again, since it is not connected to its owner: a socket that is hears of it, so one is made
     /// for the wait.
     #[cold]
-    fn send_when_not_full(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
+    fn send_when_not_full(
+        &self,
+        call: impl Fn() -> io::Result<usize>,
+        receiver: &SockAddr,
+    ) -> io::Result<usize> {
         let deadline = self.0.left(Direction::Write).and_then(time::deadline);
         let left = || deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         loop {
             let Some(probe) = Probe::of(receiver)? else {
-                return self.0.io().run(Direction::Write, left, || self.0.try_send_alone(buf, receiver));
+                // A full queue makes the call wait for the room of this socket.
+                return self.0.io().run(Direction::Write, left, || call().map(Attempt::Done));
             };
             probe.wait(left)?;
-            if let Some(sent) = self.send_unless_full(buf, receiver, left)? {
+            if let Some(sent) = self.send_unless_full(&call, left)? {
                 return Ok(sent);
             }
         }

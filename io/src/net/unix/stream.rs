@@ -36,6 +36,8 @@ use crate::waiting::convert::{reads, writes};
 ///   clone made by other means has the ones it was made with.
 /// * [`peek`](UnixStream::peek) is not stable in std yet. Deadlines and the sizes of the buffers
 ///   are additions.
+/// * Descriptors are sent by [`send_with_fds`](UnixStream::send_with_fds), without the
+///   `SocketAncillary` that std has unstable.
 ///
 /// # Examples
 ///
@@ -238,11 +240,12 @@ impl UnixStream {
     /// assert_eq!((&text, &byte), (b"a pipe", b"!"));
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "sendmsg", "send_vectored_with_ancillary"))]
     pub fn send_with_fds(&self, buf: &[u8], fds: &[BorrowedFd<'_>]) -> io::Result<usize> {
         if buf.is_empty() && !fds.is_empty() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "descriptors go along with bytes"));
         }
-        self.0.dispatch(|| send_fds(self.as_fd(), buf, fds).map(|n| Attempt::written(n, buf.len())))
+        self.0.dispatch(|| send_fds(self.as_fd(), buf, fds, None).map(|n| Attempt::written(n, buf.len())))
     }
 
     /// Reads bytes, and appends the descriptors that came along to `fds`.
@@ -257,8 +260,9 @@ impl UnixStream {
     /// # Errors
     ///
     /// As a read. If the process has no descriptors left, those that do not fit are lost without an error.
+    #[doc(alias("SocketAncillary", "SCM_RIGHTS", "recvmsg", "recv_vectored_with_ancillary"))]
     pub fn recv_with_fds(&self, buf: &mut [u8], fds: &mut Vec<OwnedFd>) -> io::Result<usize> {
-        self.0.receive(|| recv_fds(self.as_fd(), buf, fds).map(Attempt::Done))
+        self.0.receive(|| recv_fds(self.as_fd(), buf, fds).map(|(n, _sender)| Attempt::Done(n)))
     }
 
     /// Returns the credentials of the peer at the time when it connected, listened or made the pair.
