@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::sides::beside;
 use crate::common::{everywhere, in_tasks, pair, pattern};
-use fibra_io::net::{OwnedReadHalf, OwnedWriteHalf, TcpStream, UnixStream};
+use fibra_io::net::{OwnedReadHalf, OwnedWriteHalf, ReuniteError, TcpStream, UnixStream};
 use fibra_runtime::spawn;
 
 #[test]
@@ -70,6 +70,49 @@ fn halves_are_put_together_to_the_stream_they_were() {
         let mut byte = [0];
         (&server).read_exact(&mut byte).unwrap();
         assert_eq!((byte, client.local_addr().unwrap()), ([7], address));
+    });
+}
+
+/// A byte goes from one stream to the other.
+fn talks(mut here: impl Write, mut there: impl Read) {
+    here.write_all(&[7]).unwrap();
+    there.read_exact(&mut [0]).unwrap();
+}
+
+#[test]
+fn reunite_gives_halves_of_two_streams_back() {
+    everywhere(|| {
+        let (client, server) = pair();
+        let ends = [client.peer_addr().unwrap(), server.peer_addr().unwrap()];
+        let ((of_client, to_server), (of_server, to_client)) = (client.into_split(), server.into_split());
+        let error = of_client.reunite(to_client).unwrap_err();
+        assert_eq!(error.to_string(), "the halves are of two streams");
+        let ReuniteError(of_client, to_client) = error;
+        let (client, server) = (of_client.reunite(to_server).unwrap(), of_server.reunite(to_client).unwrap());
+        assert_eq!([client.peer_addr().unwrap(), server.peer_addr().unwrap()], ends);
+        // Neither direction has ended.
+        talks(&client, &server);
+        talks(&server, &client);
+    });
+}
+
+#[test]
+fn a_half_that_writes_and_is_forgotten_leaves_its_direction_open() {
+    everywhere(|| {
+        let (client, server) = pair();
+        let (mut of_client, to_server) = client.into_split();
+        to_server.forget();
+        talks(of_client.as_ref(), &server);
+        talks(&server, &mut of_client);
+        drop(of_client);
+        assert_eq!((&server).read(&mut [0]).unwrap(), 0);
+
+        let (here, there) = UnixStream::pair().unwrap();
+        let (reader, writer) = here.into_split();
+        writer.forget();
+        talks(reader.as_ref(), &there);
+        drop(reader);
+        assert_eq!((&there).read(&mut [0]).unwrap(), 0);
     });
 }
 

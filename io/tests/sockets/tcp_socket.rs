@@ -64,6 +64,29 @@ fn a_connection_opened_by_its_first_write_is_there_at_once() {
 }
 
 #[test]
+fn sockets_have_the_names_of_tokio() {
+    everywhere(|| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        assert!(socket.reuseaddr().unwrap() && socket.reuse_address().unwrap());
+        socket.set_reuseaddr(false).unwrap();
+        assert!(!socket.reuseaddr().unwrap() && !socket.reuse_address().unwrap());
+        socket.set_reuseport(true).unwrap();
+        assert!(socket.reuseport().unwrap() && socket.reuse_port().unwrap());
+        socket.bind(ANY_PORT).unwrap();
+        let (first, second) = (socket.listen(8).unwrap(), TcpSocket::new_v4().unwrap());
+        second.set_reuseport(true).unwrap();
+        second.bind(first.local_addr().unwrap()).unwrap();
+        second.set_reuseport(false).unwrap();
+        assert!(!second.reuseport().unwrap() && !second.reuse_port().unwrap());
+        if let Some(socket) = unless_ipv6_lacks(TcpSocket::new_v6()) {
+            socket.bind("[::]:0".parse().unwrap()).unwrap();
+            assert!(socket.local_addr().unwrap().is_ipv6());
+        }
+    });
+}
+
+#[test]
 fn connect_tells_what_is_wrong() {
     everywhere(|| {
         let socket = TcpSocket::v4().unwrap();
