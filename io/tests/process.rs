@@ -144,8 +144,8 @@ fn a_child_that_is_killed_says_so() {
 }
 
 #[test]
-fn a_cancelled_wait_can_be_made_again() {
-    in_tasks(|| {
+fn a_wait_that_a_timeout_ended_can_be_made_again() {
+    everywhere(|| {
         with_shell("read line; exit 6", |command| {
             let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
             let mut stdin = child.stdin.take().unwrap();

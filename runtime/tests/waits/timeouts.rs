@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use crate::at_end::AtEnd;
 use crate::common::{hang_guard, runtime};
 use crate::paused::{TICK, is_about, paused, taken};
-use fibra_runtime::time::now;
-use fibra_runtime::{self as fibra, CancelToken, Elapsed, task, timeout, timeout_at};
+use fibra_runtime::time::{interval_at, now};
+use fibra_runtime::{self as fibra, CancelToken, Elapsed, TaskGroup, task, timeout, timeout_at};
 
 const SHORT: Duration = Duration::from_millis(3);
 const LONG: Duration = Duration::from_secs(3600);
@@ -345,10 +345,17 @@ fn the_end_by_a_deadline_that_was_kept_is_a_panic_in_the_next_scope_at_the_same_
     });
 }
 
+/// Waits for a task that never ends, of a group.
+fn wait_for_group(wait: fn(&TaskGroup<()>)) {
+    let (runtime, group) = (runtime(1), TaskGroup::new());
+    task::shield(|| runtime.run(|| _ = group.spawn(task::park)));
+    wait(&group);
+}
+
 #[test]
 fn a_timeout_ends_the_waits_of_a_plain_thread() {
     let _guard = hang_guard();
-    let waits: [(&str, fn()); 8] = [
+    let waits: [(&str, fn()); 15] = [
         ("sleep", || fibra::sleep(LONG)),
         ("sleep until", || fibra::sleep_until(Instant::now() + LONG)),
         ("park", task::park),
@@ -363,6 +370,13 @@ fn a_timeout_ends_the_waits_of_a_plain_thread() {
             }
         }),
         ("join", || _ = runtime(1).spawn(task::park).join()),
+        ("join_timeout", || _ = runtime(1).spawn(task::park).join_timeout(LONG)),
+        ("join_next", || wait_for_group(|group| _ = group.join_next())),
+        ("join_next_timeout", || wait_for_group(|group| _ = group.join_next_timeout(LONG))),
+        ("join_all", || wait_for_group(|group| _ = group.join_all())),
+        ("cancelled", || CancelToken::new().cancelled()),
+        ("cancelled_timeout", || _ = CancelToken::new().cancelled_timeout(LONG)),
+        ("tick", || _ = interval_at(Instant::now() + LONG, LONG).tick()),
         ("run", || runtime(1).run(task::park)),
         ("future", || fibra::block_on(std::future::pending())),
     ];

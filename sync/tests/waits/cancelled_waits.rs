@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::common::{in_tasks, pause};
+use crate::common::{everywhere, in_tasks, pause};
 use fibra_runtime::{self as fibra, JoinHandle, task, wait};
+use fibra_sync::channel::{Receiver, Select, Sender, bounded};
 use fibra_sync::{
-    AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Notify, Once, OnceCell,
-    Semaphore, WaitGroup, oneshot,
+    AutoResetEvent, Barrier, Condvar, CountdownEvent, LazyLock, ManualResetEvent, Mutex, Notify, Once,
+    OnceCell, Semaphore, WaitGroup, broadcast, mpsc, oneshot, select, watch,
 };
 
 const SHORT: Duration = Duration::from_millis(3);
@@ -80,17 +81,19 @@ fn permits() -> Vec<Row> {
         permits("Semaphore::acquire_many_deadline", |permits| {
             permits.acquire_many_deadline(2, soon()).expect("it is notified").forget();
         }),
+        row(
+            "Semaphore::acquire_unless_closed",
+            Semaphore::new(0),
+            |permits| assert!(permits.acquire_unless_closed(1).is_err()),
+            Semaphore::close,
+        ),
     ]
 }
 
 fn values() -> Vec<Row> {
     let once = |name, wait| row(name, Once::new(), wait, |once| once.call_once(|| ()));
     let cell = |name, wait| row(name, OnceCell::new(), wait, |cell| cell.set(1).unwrap());
-    let oneshot = |name, wait| {
-        let (sender, receiver) = oneshot::channel();
-        let halves = (Mutex::new(Some(sender)), Mutex::new(Some(receiver)));
-        row(name, halves, wait, |(sender, _)| sender.lock().take().unwrap().send(1).unwrap())
-    };
+    let lazy = |name, wait| row(name, LazyLock::new(|| 1), wait, |lazy| _ = LazyLock::force(lazy));
     vec![
         once("Once::wait", Once::wait),
         once("Once::wait_timeout", |once| assert!(once.wait_timeout(LONG))),
@@ -98,10 +101,117 @@ fn values() -> Vec<Row> {
         cell("OnceCell::wait", |cell| assert_eq!(*cell.wait(), 1)),
         cell("OnceCell::wait_timeout", |cell| assert_eq!(cell.wait_timeout(LONG), Some(&1))),
         cell("OnceCell::wait_deadline", |cell| assert_eq!(cell.wait_deadline(soon()), Some(&1))),
-        oneshot("oneshot recv", |(_, receiver)| assert_eq!(receiver.lock().take().unwrap().recv(), Ok(1))),
-        oneshot("oneshot recv_timeout", |(_, receiver)| {
-            assert_eq!(receiver.lock().take().unwrap().recv_timeout(LONG), Ok(1));
+        lazy("LazyLock::wait_timeout", |lazy| assert_eq!(LazyLock::wait_timeout(lazy, LONG), Some(&1))),
+        lazy("LazyLock::wait_deadline", |lazy| assert_eq!(LazyLock::wait_deadline(lazy, soon()), Some(&1))),
+    ]
+}
+
+/// Both ends of a channel.
+type Ends = (Sender<i32>, Receiver<i32>);
+
+fn messages() -> Vec<Row> {
+    let received = |name, wait| row(name, bounded(1), wait, |(sender, _): &Ends| sender.send(1).unwrap());
+    let sent = |name, wait| {
+        let (sender, receiver) = bounded(1);
+        sender.send(0).unwrap();
+        row(name, (sender, receiver), wait, |(_, receiver): &Ends| assert_eq!(receiver.recv(), Ok(0)))
+    };
+    vec![
+        received("recv", |(_, receiver)| assert_eq!(receiver.recv(), Ok(1))),
+        received("recv_timeout", |(_, receiver)| assert_eq!(receiver.recv_timeout(LONG), Ok(1))),
+        received("recv_deadline", |(_, receiver)| assert_eq!(receiver.recv_deadline(soon()), Ok(1))),
+        sent("send", |(sender, _)| sender.send(1).unwrap()),
+        sent("send_timeout", |(sender, _)| sender.send_timeout(1, LONG).unwrap()),
+        sent("send_deadline", |(sender, _)| sender.send_deadline(1, soon()).unwrap()),
+        sent("reserve", |(sender, _)| sender.reserve().unwrap().send(1).unwrap()),
+        sent("reserve_timeout", |(sender, _)| sender.reserve_timeout(LONG).unwrap().send(1).unwrap()),
+        row(
+            "recv of a rendezvous",
+            bounded(0),
+            |(_, receiver): &Ends| assert_eq!(receiver.recv(), Ok(1)),
+            |(sender, _)| sender.send(1).unwrap(),
+        ),
+        row(
+            "send of a rendezvous",
+            bounded(0),
+            |(sender, _): &Ends| sender.send(1).unwrap(),
+            |(_, receiver)| assert_eq!(receiver.recv(), Ok(1)),
+        ),
+        row(
+            "mpsc recv",
+            mpsc::channel(),
+            |(_, receiver): &Ends| assert_eq!(receiver.recv(), Ok(1)),
+            |(sender, _)| sender.send(1).unwrap(),
+        ),
+        received("select!", |(sender, receiver)| {
+            let (full, event, permits) = (bounded::<i32>(0), AutoResetEvent::new(false), Semaphore::new(0));
+            select! {
+                recv(receiver) -> value => assert_eq!(value, Ok(1)),
+                send(full.0, 2) -> _ => unreachable!("nobody receives"),
+                wait(event) => unreachable!("it was not set"),
+                wait(permits) => unreachable!("there are none"),
+            }
+            assert!(sender.is_empty());
         }),
+        received("Select::ready_timeout", |(_, receiver)| {
+            let mut select = Select::new();
+            select.recv(receiver);
+            assert_eq!(select.ready_timeout(LONG), Ok(0));
+        }),
+    ]
+}
+
+/// Two halves of which each is used up, or changed, by its use.
+type Halves<S, R> = (Mutex<Option<S>>, Mutex<Option<R>>);
+
+fn halves<S, R>((sender, receiver): (S, R)) -> Halves<S, R> {
+    (Mutex::new(Some(sender)), Mutex::new(Some(receiver)))
+}
+
+/// Takes one of them.
+fn taken<T>(half: &Mutex<Option<T>>) -> T {
+    half.lock().take().expect("it is used once")
+}
+
+fn news() -> Vec<Row> {
+    type Once = Halves<oneshot::Sender<i32>, oneshot::Receiver<i32>>;
+    type Broadcast = Halves<broadcast::Sender<i32>, broadcast::Receiver<i32>>;
+    type Watch = Halves<watch::Sender<i32>, watch::Receiver<i32>>;
+    let once =
+        |name, wait| row(name, halves(oneshot::channel()), wait, |(to, _): &Once| taken(to).send(1).unwrap());
+    let broadcast = |name, wait| {
+        row(name, halves(broadcast::channel(2)), wait, |(to, _): &Broadcast| _ = taken(to).send(1).unwrap())
+    };
+    let watch =
+        |name, wait| row(name, halves(watch::channel(0)), wait, |(to, _): &Watch| taken(to).send(1).unwrap());
+    vec![
+        once("oneshot recv", |(_, from)| assert_eq!(taken(from).recv(), Ok(1))),
+        once("oneshot recv_timeout", |(_, from)| assert_eq!(taken(from).recv_timeout(LONG), Ok(1))),
+        row(
+            "oneshot closed",
+            halves(oneshot::channel()),
+            |(to, _): &Once| taken(to).closed(),
+            |(_, from)| drop(taken(from)),
+        ),
+        broadcast("broadcast recv", |(_, from)| assert_eq!(taken(from).recv(), Ok(1))),
+        broadcast("broadcast recv_timeout", |(_, from)| assert_eq!(taken(from).recv_timeout(LONG), Ok(1))),
+        row(
+            "broadcast closed",
+            halves(broadcast::channel(2)),
+            |(to, _): &Broadcast| taken(to).closed(),
+            |(_, from)| drop(taken(from)),
+        ),
+        watch("watch changed", |(_, from)| assert_eq!(taken(from).changed(), Ok(()))),
+        watch("watch changed_timeout", |(_, from)| assert_eq!(taken(from).changed_timeout(LONG), Ok(()))),
+        watch("watch wait_for", |(_, from)| {
+            assert!(taken(from).wait_for(|value| *value == 1).is_ok());
+        }),
+        row(
+            "watch closed",
+            halves(watch::channel(0)),
+            |(to, _): &Watch| taken(to).closed(),
+            |(_, from)| drop(taken(from)),
+        ),
     ]
 }
 
@@ -138,7 +248,7 @@ fn conditions() -> Vec<Row> {
 }
 
 fn rows() -> impl Iterator<Item = Row> {
-    [events, groups, permits, values, conditions].into_iter().flat_map(|rows| rows())
+    [events, groups, permits, values, messages, news, conditions].into_iter().flat_map(|rows| rows())
 }
 
 #[test]
@@ -155,8 +265,8 @@ fn a_cancel_ends_each_of_them() {
 }
 
 #[test]
-fn a_deadline_around_ends_each_of_them() {
-    in_tasks(|| {
+fn a_deadline_around_ends_each_of_them_in_tasks_and_in_a_plain_thread() {
+    everywhere(|| {
         for row in rows() {
             assert!(fibra::timeout(SHORT, &row.wait).is_err(), "{}", row.name);
         }

@@ -1,13 +1,16 @@
 //! Scopes with a deadline around operations that are never waited for long.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{self, Arc};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::in_tasks;
+use crate::common::{hang_guard, in_tasks};
 use fibra_runtime::{spawn, task, timeout, yield_now};
 use fibra_sync::channel::bounded;
-use fibra_sync::{AutoResetEvent, Condvar, ManualResetEvent, Mutex, Semaphore};
+use fibra_sync::{
+    AutoResetEvent, Condvar, ManualResetEvent, Mutex, Once, OnceCell, ReentrantMutex, RwLock, Semaphore,
+};
 
 /// Far beyond the deadline of the scopes, and before the guard of the tests.
 const TOO_LATE: Duration = Duration::from_secs(30);
@@ -123,4 +126,53 @@ fn a_deadline_ends_the_waits_of_a_plain_thread() {
     is_ended(|| fibra_sync::select! { wait(unset) => {}, recv(receiver) -> _ => {}, wait(taken) => {} });
     assert!(!mutex.is_locked());
     assert_eq!((free.available_permits(), receiver.len()), (1, 0), "the select has received the message");
+}
+
+/// Has a thread keep something beyond the deadline of a scope of this thread, which waits for it.
+fn is_waited_for(name: &str, keep: &(dyn Fn(&dyn Fn()) + Sync), wait: &dyn Fn()) {
+    const SHORT: Duration = Duration::from_millis(3);
+    let (kept, begin) = (sync::Barrier::new(2), Instant::now());
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            keep(&|| {
+                kept.wait();
+                thread::sleep(2 * SHORT);
+            });
+        });
+        kept.wait();
+        assert_eq!(timeout(SHORT, wait), Ok(()), "{name}");
+    });
+    assert!(begin.elapsed() > SHORT, "{name}");
+}
+
+#[test]
+fn a_plain_thread_waits_for_locks_and_initializers_beyond_its_deadline() {
+    let _guard = hang_guard();
+    let (mutex, reentrant, rwlock) = (Mutex::new(()), ReentrantMutex::new(()), RwLock::new(()));
+    let (once, cell) = (Once::new(), OnceCell::new());
+    let lock = |keep: &dyn Fn()| {
+        let _guard = mutex.lock();
+        keep();
+    };
+    let lock_twice = |keep: &dyn Fn()| {
+        let _guards = (reentrant.lock(), reentrant.lock());
+        keep();
+    };
+    let read = |keep: &dyn Fn()| {
+        let _guard = rwlock.read();
+        keep();
+    };
+    let write = |keep: &dyn Fn()| {
+        let _guard = rwlock.write();
+        keep();
+    };
+    is_waited_for("Mutex", &lock, &|| drop(mutex.lock()));
+    is_waited_for("ReentrantMutex", &lock_twice, &|| drop(reentrant.lock()));
+    is_waited_for("RwLock::read", &write, &|| drop(rwlock.read()));
+    is_waited_for("RwLock::upgradable_read", &write, &|| drop(rwlock.upgradable_read()));
+    is_waited_for("RwLock::write", &read, &|| drop(rwlock.write()));
+    is_waited_for("Once", &|keep| once.call_once(keep), &|| once.call_once(|| unreachable!("it has run")));
+    is_waited_for("OnceCell", &|keep| _ = cell.get_or_init(keep), &|| {
+        _ = cell.get_or_init(|| unreachable!("it is filled"))
+    });
 }
