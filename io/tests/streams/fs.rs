@@ -16,7 +16,7 @@ use crate::folder::Folder;
 use crate::terminal::terminal;
 use fibra_io::fs::{self, DirBuilder, File, FileTimes, OpenOptions};
 use fibra_io::os::unix::fs::symlink;
-use fibra_runtime::{spawn, timeout};
+use fibra_runtime::{Runtime, spawn, timeout, unblock};
 
 /// A time after which what has not come will not come.
 const SHORT: Duration = Duration::from_millis(30);
@@ -483,17 +483,90 @@ fn opening_a_fifo_can_be_left() {
 }
 
 #[test]
-fn an_open_that_truncates_has_happened_when_its_caller_goes_on() {
+fn an_open_of_a_fifo_is_left_by_a_timeout() {
     in_tasks(|| {
         let scratch = Scratch::new();
-        let path = scratch.file("file", b"");
-        for round in 0..100 {
-            let _ = timeout(Duration::from_micros(round), || File::create(&path).map(drop));
-            std::fs::write(&path, "rewritten").unwrap();
-            fibra_runtime::yield_now();
-            assert_eq!(std::fs::read(&path).unwrap(), b"rewritten", "round {round}");
+        let path = scratch.0.fifo();
+        let opens: [fn(&Path) -> std::io::Result<File>; 4] = [
+            |path| File::open(path),
+            |path| File::create(path),
+            |path| File::options().append(true).create(true).open(path),
+            |path| File::options().write(true).truncate(true).open(path),
+        ];
+        for (nth, open_it) in opens.into_iter().enumerate() {
+            assert!(timeout(SHORT, || open_it(&path).map(drop)).is_err(), "{nth}");
+            // Lets the thread go that waits for the other end, now or when it gets there.
+            std::mem::forget(open(&path));
+            let in_time = timeout(Duration::from_secs(60), || open_it(&path).map(drop));
+            in_time.expect("it has another end now").unwrap();
+            std::fs::remove_file(&path).unwrap();
+            scratch.0.fifo();
         }
     });
+}
+
+/// Gives `f` a runtime whose pool has one thread, which has always more to do than it comes to.
+fn with_busy_pool(workers: usize, f: impl FnOnce() + Send) {
+    guarded(|| {
+        let builder = Runtime::builder().driver(fibra_io::driver()).workers(workers).max_blocking_threads(1);
+        builder.build().unwrap().run(|| {
+            let is_over = Arc::new(AtomicBool::new(false));
+            let callers = [(); 3].map(|()| {
+                let is_over = Arc::clone(&is_over);
+                spawn(move || {
+                    while !is_over.load(Ordering::Relaxed) {
+                        unblock(|| std::thread::sleep(Duration::from_micros(10)));
+                    }
+                })
+            });
+            f();
+            is_over.store(true, Ordering::Relaxed);
+            callers.into_iter().for_each(|caller| caller.join().unwrap());
+        });
+    });
+}
+
+#[test]
+fn a_call_that_a_timeout_ended_changes_no_file_later() {
+    const ROUNDS: u64 = 200;
+    type Call = fn(&Path) -> std::io::Result<()>;
+    let calls: [(&str, Call); 6] = [
+        ("create", |path| File::create(path).map(drop)),
+        ("truncate", |path| File::options().write(true).truncate(true).open(path).map(drop)),
+        ("create_new", |path| File::create_new(path).map(drop)),
+        ("append", |path| File::options().append(true).create(true).open(path).map(drop)),
+        ("write", |path| fs::write(path, "late")),
+        ("remove_file", |path| fs::remove_file(path)),
+    ];
+    for workers in [1, 2] {
+        with_busy_pool(workers, || {
+            let scratch = Scratch::new();
+            let path = scratch.path("file");
+            // By this name the system takes its time to find it, so that a call may be left in its middle.
+            let long_name = scratch.path(&("./".repeat(1900) + "file"));
+            for (name, call) in calls {
+                let mut ended_in_time = 0;
+                for round in 0..ROUNDS {
+                    // Every fifth has all the time it needs.
+                    let limit = if round % 5 == 4 { 60_000_000 } else { round };
+                    let outcome = timeout(Duration::from_micros(limit), || call(&long_name));
+                    ended_in_time += u64::from(outcome.is_ok());
+                    let is_rewritten = round % 2 == 0;
+                    match is_rewritten {
+                        true => std::fs::write(&path, "rewritten").unwrap(),
+                        false => _ = std::fs::remove_file(&path),
+                    }
+                    // What came to the pool before this has been run or withdrawn then.
+                    unblock(|| ());
+                    fibra_runtime::sleep(Duration::from_micros(100));
+                    let text = std::fs::read_to_string(&path).ok();
+                    let expected = is_rewritten.then_some("rewritten");
+                    assert_eq!(text.as_deref(), expected, "{name} in round {round}");
+                }
+                assert!((ROUNDS / 5..ROUNDS).contains(&ended_in_time), "{name}: {ended_in_time} in time");
+            }
+        });
+    }
 }
 
 #[test]
