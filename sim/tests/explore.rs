@@ -2,17 +2,14 @@
 
 #![cfg(fibra_sim)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+#[path = "../../runtime/tests/common/message.rs"]
+mod message;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fibra_sim::{check, check_exhaustive, check_pct, point, replay};
-
-/// Returns the message with which `f` panics.
-fn message(f: impl FnOnce()) -> String {
-    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it is to find the error");
-    *payload.downcast::<String>().unwrap()
-}
+use message::message;
 
 /// Two tasks add to a number in two steps.
 fn loses_an_update() {

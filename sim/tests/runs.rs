@@ -1,7 +1,9 @@
 //! Promises of a single simulated run.
 
+#[path = "../../runtime/tests/common/message.rs"]
+mod message;
+
 use std::env;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,17 +11,9 @@ use std::time::Duration;
 
 use fibra::sync::channel::bounded;
 use fibra_sim::{Schedule, Sim, random, replay};
+use message::message;
 
 const HOUR: Duration = Duration::from_secs(3600);
-
-/// Returns the message with which `f` panics.
-fn message(f: impl FnOnce()) -> String {
-    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it is to panic");
-    match payload.downcast::<String>() {
-        Ok(text) => *text,
-        Err(payload) => (*payload.downcast::<&str>().unwrap()).to_owned(),
-    }
-}
 
 /// Five tasks note their order, over a channel and sleeps.
 fn in_some_order() -> Vec<u32> {

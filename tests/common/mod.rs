@@ -1,12 +1,19 @@
 //! What the tests of whole programs share: the examples as processes, clients that are std's and nothing of ours, and a
 //! proxy between them that does harm.
-#![expect(dead_code, reason = "each test binary uses a part of this")]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::allow_attributes,
+    reason = "each test binary uses what it needs; an expectation would fail in the one that uses all"
+)]
 
 pub(crate) mod client;
 pub(crate) mod corpus;
 pub(crate) mod example;
 pub(crate) mod faulty;
 pub(crate) mod fuzz;
+#[path = "../../runtime/tests/common/hang.rs"]
+mod hang;
 pub(crate) mod http;
 pub(crate) mod line;
 pub(crate) mod resp;
@@ -21,6 +28,8 @@ use std::fs;
 use std::io::{self, Write};
 use std::thread;
 use std::time::{Duration, Instant};
+
+pub(crate) use hang::hang_guard;
 
 /// What takes longer than this hangs. Far above what anything here needs on a busy machine.
 pub(crate) const HANG: Duration = Duration::from_secs(60);

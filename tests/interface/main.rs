@@ -2,6 +2,8 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../../runtime/tests/common/paused.rs"]
+mod paused;
 
 mod attributes;
 mod balance;

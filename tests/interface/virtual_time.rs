@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::paused::{TICK, is_about, paused_by, taken};
 use fibra::net::{TcpListener, TcpStream, UdpSocket};
 use fibra::sync::channel::{after, bounded, tick};
 use fibra::sync::{AutoResetEvent, Condvar, Mutex, RwLock, Semaphore};
@@ -12,23 +13,10 @@ use fibra::time::{now, settle};
 use fibra::{Runtime, select, sleep, spawn, timeout};
 
 const HOUR: Duration = Duration::from_secs(3600);
-/// What a timer may be late.
-const TICK: Duration = Duration::from_micros(20);
 
 /// Runs `promise` in virtual time, with sockets.
 fn paused<T>(promise: impl FnOnce() -> T) -> T {
-    Runtime::builder().start_paused(true).run(promise).unwrap()
-}
-
-/// Returns how much virtual time `f` takes.
-fn taken(f: impl FnOnce()) -> Duration {
-    let begin = now();
-    f();
-    now() - begin
-}
-
-fn is_about(taken: Duration, expected: Duration) -> bool {
-    taken >= expected && taken <= expected + TICK
+    paused_by(Runtime::builder(), promise)
 }
 
 /// A connected pair of sockets.

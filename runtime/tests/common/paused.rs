@@ -7,8 +7,8 @@
 
 use std::time::Duration;
 
-use fibra_runtime::Runtime;
 use fibra_runtime::time::now;
+use fibra_runtime::{Builder, Runtime};
 
 use crate::common::hang_guard;
 
@@ -17,8 +17,13 @@ pub(crate) const TICK: Duration = Duration::from_micros(20);
 
 /// Runs `promise` in virtual time.
 pub(crate) fn paused<T>(promise: impl FnOnce() -> T) -> T {
+    paused_by(Runtime::builder(), promise)
+}
+
+/// Runs `promise` in virtual time, in a runtime that `builder` describes.
+pub(crate) fn paused_by<R: From<Runtime>, T>(builder: Builder<R>, promise: impl FnOnce() -> T) -> T {
     let _guard = hang_guard();
-    Runtime::builder().start_paused(true).run(promise).expect("a runtime")
+    builder.start_paused(true).run(promise).expect("a runtime")
 }
 
 /// Returns how long `f` takes by the clock of its task.

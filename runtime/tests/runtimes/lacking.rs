@@ -1,8 +1,9 @@
 //! What happens where something is lacking to start with.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::catch_unwind;
 use std::time::{Duration, Instant};
 
+use crate::message::message;
 use fibra_runtime::{self as fibra, Runtime, driver, task};
 
 #[test]
@@ -15,14 +16,12 @@ fn a_first_task_that_cannot_start_is_an_error_of_run() {
 
 #[test]
 fn a_first_task_that_is_cancelled_is_a_panic_that_says_so() {
-    let run = || {
+    let text = message(|| {
         Runtime::builder().workers(1).run(|| {
             task::current().cancel();
             task::park();
         })
-    };
-    let payload = catch_unwind(AssertUnwindSafe(run)).unwrap_err();
-    let text = payload.downcast_ref::<String>().expect("a message");
+    });
     assert!(text.contains("was cancelled"), "{text}");
 }
 

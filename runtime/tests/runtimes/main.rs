@@ -6,6 +6,8 @@ mod at_end;
 mod common;
 #[path = "../common/ledger.rs"]
 mod ledger;
+#[path = "../common/message.rs"]
+mod message;
 
 mod blocking;
 mod driver;

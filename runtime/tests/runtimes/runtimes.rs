@@ -1,7 +1,6 @@
 //! Promises of runtimes as values, their handles, their builder, and of one inside the other.
 
 use std::io;
-use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Barrier, Condvar, Mutex};
@@ -9,18 +8,9 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::common::{hang_guard, runtime};
+use crate::message::message;
 use fibra_runtime::driver::{self, Driver, Parts, Ready, Unpark};
 use fibra_runtime::{self as fibra, Handle, Runtime, task};
-
-fn text_of(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<String>().cloned();
-    text.or_else(|| payload.downcast_ref::<&str>().map(|text| (*text).to_owned()))
-        .expect("a panic with a message")
-}
-
-fn panic_of<T>(f: impl FnOnce() -> T) -> String {
-    text_of(&*panic::catch_unwind(AssertUnwindSafe(f)).map(drop).expect_err("a panic"))
-}
 
 #[test]
 fn run_borrows_from_its_caller() {
@@ -60,10 +50,10 @@ fn a_builder_runs_on_the_calling_thread_what_is_neither_send_nor_static() {
 #[test]
 fn spawns_off_the_runtime_panic_and_say_how_to_start_one() {
     for text in [
-        panic_of(|| fibra::spawn(|| ())),
-        panic_of(|| fibra::spawn_local(|| ())),
-        panic_of(|| fibra::spawn_blocking(|| ())),
-        panic_of(Handle::current),
+        message(|| fibra::spawn(|| ())),
+        message(|| fibra::spawn_local(|| ())),
+        message(|| fibra::spawn_blocking(|| ())),
+        message(Handle::current),
     ] {
         assert!(text.contains("fibra::run"), "{text}");
     }
@@ -76,10 +66,10 @@ fn a_runtime_inside_a_runtime_panics_in_a_task_and_says_why() {
     runtime(1).run(|| {
         let inner = runtime(1);
         let texts = [
-            panic_of(|| inner.run(|| ())),
-            panic_of(|| inner.handle().run(|| ())),
-            panic_of(|| Handle::current().run(|| ())),
-            panic_of(|| Runtime::builder().workers(1).run(|| ())),
+            message(|| inner.run(|| ())),
+            message(|| inner.handle().run(|| ())),
+            message(|| Handle::current().run(|| ())),
+            message(|| Runtime::builder().workers(1).run(|| ())),
         ];
         for text in texts {
             assert!(text.contains("inside a runtime") && text.contains("spawn_blocking"), "{text}");
@@ -209,7 +199,7 @@ fn a_handle_of_an_ended_runtime_answers_cancelled_and_drops_the_closure_here() {
     assert_eq!(*place.lock().unwrap(), Some(thread::current().id()));
     assert!(task.is_finished());
     assert!(task.join().unwrap_err().is_cancelled());
-    assert!(panic_of(|| handle.run(|| ())).contains("cancelled"));
+    assert!(message(|| handle.run(|| ())).contains("cancelled"));
 }
 
 #[test]
@@ -290,14 +280,14 @@ fn workers_are_named_after_the_runtime_and_counted() {
 
 #[test]
 fn a_runtime_of_no_workers_or_no_blocking_threads_is_refused() {
-    assert!(panic_of(|| Runtime::builder().workers(0)).contains("workers"));
-    assert!(panic_of(|| Runtime::builder().workers(5000)).contains("workers"));
-    assert!(panic_of(|| Runtime::builder().max_blocking_threads(0)).contains("thread"));
+    assert!(message(|| Runtime::builder().workers(0)).contains("workers"));
+    assert!(message(|| Runtime::builder().workers(5000)).contains("workers"));
+    assert!(message(|| Runtime::builder().max_blocking_threads(0)).contains("thread"));
 }
 
 #[test]
 fn a_name_that_no_thread_can_have_is_refused() {
-    let text = panic_of(|| Runtime::builder().thread_name("mill\0stone"));
+    let text = message(|| Runtime::builder().thread_name("mill\0stone"));
     assert!(text.contains("NUL") && text.contains("mill"), "{text}");
 }
 

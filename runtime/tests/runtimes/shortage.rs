@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::at_end::AtEnd;
 use crate::common::hang_guard;
+use crate::message::message;
 use fibra_runtime::structured::Either;
 use fibra_runtime::{self as fibra, Builder, Runtime, task};
 
@@ -271,7 +272,6 @@ fn a_join_says_so_where_the_system_itself_has_no_stack() {
     let _guard = hang_guard();
     // A few of these are all that there are addresses for.
     let builder = few_stacks(1, 1).stack_size(1 << 44).stack_patience(SOON);
-    let ended = builder.run(|| std::panic::catch_unwind(|| chain(64))).unwrap();
-    let message = *ended.unwrap_err().downcast::<String>().unwrap();
+    let message = builder.run(|| message(|| chain(64))).unwrap();
     assert!(message.contains("has not run"), "{message}");
 }

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::common::{hang_guard, runtime};
+use crate::message::message;
 use crate::rest::until_others_sleep;
 use fibra_runtime::{self as fibra, Runtime, task, timeout};
 
@@ -126,8 +127,7 @@ fn a_stack_that_fits_nowhere_is_a_panic_that_says_so_in_a_task_and_on_a_thread()
     let _guard = hang_guard();
     let refused = || {
         for size in [usize::MAX, usize::MAX - 4096, usize::MAX / 2, usize::MAX / 8 + 2] {
-            let caught = catch_unwind(|| task::on_big_stack(size, || ())).unwrap_err();
-            let message = caught.downcast_ref::<String>().expect("a message");
+            let message = message(|| task::on_big_stack(size, || ()));
             assert!(message.starts_with(&format!("no stack of {size} bytes can be had: ")), "{message}");
             assert!(message.ends_with("does not fit into the address space"), "{message}");
         }
@@ -173,11 +173,10 @@ fn a_task_that_must_not_suspend_is_told_at_once_which_limit_leaves_no_big_stack(
     three_stacks().run(|| {
         let holders: Vec<_> = (0..2).map(|_| fibra::spawn(task::park)).collect();
         until_others_sleep();
-        let refused = catch_unwind(|| {
+        let message = message(|| {
             let _here = task::forbid_suspend();
             task::on_big_stack(BIG, || ())
         });
-        let message = *refused.unwrap_err().downcast::<String>().expect("a message");
         assert!(message.contains("max_stacks"), "{message}");
         for holder in holders {
             holder.task().unpark();

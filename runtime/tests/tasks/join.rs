@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, UnwindSafe};
+use std::panic::{self, RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{hang_guard, runtime};
+use crate::message::message;
 use fibra_runtime::{self as fibra, JoinError, JoinHandle, Runtime, Task, task};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -141,8 +142,7 @@ fn ouroboros(spawn: fn(task::Builder, Body) -> JoinHandle<()>, join: fn(JoinHand
         let (told, text) = mpsc::channel();
         let body = move || {
             let me = receive.recv().unwrap();
-            let payload = panic::catch_unwind(AssertUnwindSafe(|| join(me))).unwrap_err();
-            told.send(payload.downcast_ref::<String>().cloned().unwrap_or_default()).unwrap();
+            told.send(message(|| join(me))).unwrap();
         };
         let own = spawn(task::Builder::new().name("ouroboros"), Box::new(body));
         send.send(own).unwrap();
@@ -259,8 +259,7 @@ fn the_error_of_a_cancellation_says_so_and_has_no_payload() {
             "{error}"
         );
         let error = error.try_into_panic().unwrap_err();
-        let text = panic::catch_unwind(AssertUnwindSafe(|| error.into_panic())).map(drop).unwrap_err();
-        assert!(text.downcast_ref::<String>().unwrap().contains("was cancelled"));
+        assert!(message(|| error.into_panic()).contains("was cancelled"));
     });
 }
 
@@ -373,12 +372,7 @@ fn a_join_error_tells_its_task_and_its_value() {
 #[test]
 fn a_thread_outside_runs_no_task() {
     assert!(task::try_current().is_none());
-    let payload = panic::catch_unwind(|| drop(task::current())).unwrap_err();
-    let text = payload
-        .downcast_ref::<String>()
-        .cloned()
-        .or_else(|| payload.downcast_ref::<&str>().map(|t| (*t).into()));
-    assert!(text.unwrap().contains("no task"));
+    assert!(message(task::current).contains("no task"));
 }
 
 #[test]

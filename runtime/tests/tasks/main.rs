@@ -6,6 +6,8 @@ mod at_end;
 mod common;
 #[path = "../common/counted.rs"]
 mod counted;
+#[path = "../common/message.rs"]
+mod message;
 #[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "../common/recorded.rs"]
 mod recorded;

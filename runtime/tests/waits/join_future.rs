@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{hang_guard, runtime};
+use crate::message::message;
 use crate::rest::until_others_sleep;
 use fibra_runtime::{self as fibra, JoinError, JoinHandle, block_on, task};
 
@@ -241,8 +242,7 @@ fn poll_after_completion_panics() {
     let runtime = runtime(1);
     let mut handle = runtime.spawn(|| 7);
     assert_eq!(block_on(&mut handle).unwrap(), 7);
-    let again = catch_unwind(AssertUnwindSafe(|| poll(&mut handle, &Count::new()).is_ready()));
-    let message = *again.unwrap_err().downcast::<String>().unwrap();
+    let message = message(|| poll(&mut handle, &Count::new()).is_ready());
     assert!(message.contains("taken"), "{message}");
     assert!(handle.is_finished());
     assert!(catch_unwind(AssertUnwindSafe(|| handle.join())).is_err());

@@ -8,6 +8,8 @@ mod common;
 mod counted;
 #[path = "../common/ending.rs"]
 mod ending;
+#[path = "../common/message.rs"]
+mod message;
 #[path = "../common/paused.rs"]
 mod paused;
 #[path = "../common/recorded.rs"]

@@ -1,7 +1,6 @@
 //! Virtual time: a paused clock moves when all tasks sleep.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -11,19 +10,11 @@ use fibra_runtime::time::{advance, hold, now, pause, resume, settle, timeout};
 use fibra_runtime::{self as fibra, Runtime, sleep, spawn, spawn_blocking, task, unblock, yield_now};
 
 use crate::common::hang_guard;
+use crate::message::message;
 use crate::paused::{TICK, is_about, paused, taken};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const SECOND: Duration = Duration::from_secs(1);
-
-/// Returns the message with which `f` panics.
-fn message(f: impl FnOnce()) -> String {
-    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("it is to panic");
-    match payload.downcast::<String>() {
-        Ok(text) => *text,
-        Err(payload) => (*payload.downcast::<&str>().unwrap()).to_owned(),
-    }
-}
 
 #[test]
 fn an_hour_of_sleep_takes_no_time() {

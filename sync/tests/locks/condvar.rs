@@ -1,6 +1,6 @@
 //! What `Condvar` promises; `condvar_queue.rs` has a queue of two of them.
 
-use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
@@ -10,6 +10,7 @@ use crate::common::{
     Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, pause, runtime,
     until,
 };
+use crate::message::message;
 use crate::paused::paused;
 use fibra_sync::{Condvar, Mutex};
 
@@ -350,8 +351,7 @@ fn a_second_mutex_is_refused_while_others_wait() {
         shared.await_waiters(1);
         let second = Mutex::new(5);
         let mut guard = second.lock();
-        let refused = catch_unwind(AssertUnwindSafe(|| shared.changed.wait(&mut guard)));
-        let message = *refused.unwrap_err().downcast::<&str>().unwrap();
+        let message = message(|| shared.changed.wait(&mut guard));
         assert!(message.contains("second Mutex"), "{message}");
         assert!(second.try_lock().is_none(), "still locked");
         assert_eq!(*guard, 5);

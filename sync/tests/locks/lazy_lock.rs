@@ -1,12 +1,12 @@
 //! The promises of `LazyLock`.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{beside, everywhere, in_tasks, pause};
+use crate::message::message;
 use fibra_sync::LazyLock;
 
 #[test]
@@ -23,20 +23,13 @@ fn the_value_is_made_at_the_first_use() {
     });
 }
 
-fn message(outcome: Box<dyn Any + Send>) -> String {
-    outcome
-        .downcast::<String>()
-        .map_or_else(|other| (*other.downcast::<&str>().unwrap()).to_owned(), |text| *text)
-}
-
 #[test]
 fn a_panic_poisons_it() {
     everywhere(|| {
         let lazy: LazyLock<String> = LazyLock::new(|| panic!("kaboom"));
-        let first = catch_unwind(AssertUnwindSafe(|| lazy.len())).unwrap_err();
-        assert_eq!(message(first), "kaboom");
+        assert_eq!(message(|| lazy.len()), "kaboom");
         for _ in 0..2 {
-            let later = message(catch_unwind(AssertUnwindSafe(|| lazy.len())).unwrap_err());
+            let later = message(|| lazy.len());
             assert!(later.contains("LazyLock has been poisoned"), "{later}");
         }
         assert_eq!(LazyLock::get(&lazy), None);
@@ -46,12 +39,11 @@ fn a_panic_poisons_it() {
 #[test]
 fn a_panic_under_its_owners_hands_poisons_it() {
     let mut lazy: LazyLock<String> = LazyLock::new(|| panic!("kaboom"));
-    let first = catch_unwind(AssertUnwindSafe(|| LazyLock::force_mut(&mut lazy).clear())).unwrap_err();
-    assert_eq!(message(first), "kaboom");
+    assert_eq!(message(|| LazyLock::force_mut(&mut lazy).clear()), "kaboom");
     let uses: [fn(&mut LazyLock<String>); 2] =
         [|lazy| LazyLock::force_mut(lazy).clear(), |lazy| assert!(lazy.is_empty())];
     for used in uses {
-        let later = message(catch_unwind(AssertUnwindSafe(|| used(&mut lazy))).unwrap_err());
+        let later = message(|| used(&mut lazy));
         assert!(later.contains("LazyLock has been poisoned"), "{later}");
     }
     assert_eq!(LazyLock::get_mut(&mut lazy), None);
@@ -143,8 +135,7 @@ fn a_cancel_does_not_end_the_initializer() {
 #[test]
 fn a_recursive_initialization_panics() {
     static LAZY: LazyLock<u32> = LazyLock::new(|| *LAZY + 1);
-    let outcome = catch_unwind(|| *LAZY);
-    let message = outcome.unwrap_err().downcast::<String>().unwrap();
+    let message = message(|| *LAZY);
     assert!(message.contains("LazyLock that it is itself initializing"), "{message}");
 }
 
@@ -177,10 +168,10 @@ fn a_wait_with_a_timeout_hears_of_an_initializer_that_panics() {
         }));
         let other = Arc::clone(&lazy);
         let wait = move || LazyLock::wait_timeout(&other, Duration::MAX).is_some();
-        let waiter = beside(move || catch_unwind(AssertUnwindSafe(wait)).unwrap_err());
+        let waiter = beside(move || message(wait));
         pause();
         assert!(catch_unwind(AssertUnwindSafe(|| lazy.len())).is_err());
-        let heard = message(waiter.join());
+        let heard = waiter.join();
         assert!(heard.contains("LazyLock has been poisoned"), "{heard}");
     });
 }

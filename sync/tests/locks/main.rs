@@ -6,6 +6,8 @@ mod common;
 mod exclusive;
 #[path = "../common/future.rs"]
 mod future;
+#[path = "../../../runtime/tests/common/message.rs"]
+mod message;
 #[path = "../../../runtime/tests/common/paused.rs"]
 mod paused;
 #[path = "../common/rwlocks.rs"]

@@ -9,6 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::{beside, everywhere, give_way, guarded, in_tasks, pause, runtime};
+use crate::message::{message, text_of};
 use fibra_runtime::task::Builder;
 use fibra_runtime::{spawn_local, yield_now};
 use fibra_sync::{ArcMutexGuard, FairMutex, MappedMutexGuard, Mutex, MutexGuard, RawMutex, lock_api};
@@ -197,7 +198,7 @@ fn locking_twice_panics_and_names_the_task() {
                 drop(twice.lock());
             });
             let id = task.task().id();
-            let message = *task.join().unwrap_err().into_panic().downcast::<String>().unwrap();
+            let message = text_of(&*task.join().unwrap_err().into_panic());
             assert!(message.contains("locked twice"), "{message}");
             assert!(message.contains("Mutex"), "{message}");
             assert!(message.contains(&format!("task 'greedy' (id {id})")), "{message}");
@@ -210,8 +211,7 @@ fn locking_twice_panics_and_names_the_task() {
 fn a_thread_that_locks_twice_panics_too() {
     let mutex = Mutex::new(());
     let _first = mutex.lock();
-    let caught = catch_unwind(AssertUnwindSafe(|| drop(mutex.lock())));
-    let message = *caught.unwrap_err().downcast::<String>().unwrap();
+    let message = message(|| mutex.lock());
     assert!(message.contains("locked twice by thread"), "{message}");
 }
 

@@ -6,15 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{beside, everywhere, give_way, in_tasks, pause, until};
+use crate::message::message;
 use fibra_sync::{Once, OnceState};
-
-fn panics(f: impl FnOnce()) -> String {
-    let payload = catch_unwind(AssertUnwindSafe(f)).expect_err("a panic");
-    match payload.downcast::<String>() {
-        Ok(message) => *message,
-        Err(payload) => (*payload.downcast::<&str>().expect("a message")).to_owned(),
-    }
-}
 
 #[test]
 fn the_first_call_runs_and_no_other() {
@@ -82,11 +75,11 @@ fn tasks_and_threads_wait_for_one_another() {
 fn a_panic_poisons_all_but_the_forced_call() {
     everywhere(|| {
         let once = Once::new();
-        assert_eq!(panics(|| once.call_once(|| panic!("first"))), "first");
-        assert!(panics(|| once.call_once(|| unreachable!())).contains("poisoned"));
-        assert!(panics(|| once.wait()).contains("poisoned"));
-        assert!(panics(|| _ = once.wait_timeout(Duration::from_millis(1))).contains("poisoned"));
-        assert_eq!(panics(|| once.call_once_force(|_| panic!("second"))), "second");
+        assert_eq!(message(|| once.call_once(|| panic!("first"))), "first");
+        assert!(message(|| once.call_once(|| unreachable!())).contains("poisoned"));
+        assert!(message(|| once.wait()).contains("poisoned"));
+        assert!(message(|| _ = once.wait_timeout(Duration::from_millis(1))).contains("poisoned"));
+        assert_eq!(message(|| once.call_once_force(|_| panic!("second"))), "second");
         let mut told = false;
         once.call_once_force(|state| told = state.is_poisoned());
         assert!(told);
@@ -169,7 +162,7 @@ fn waits_hear_of_a_poisoning_and_forced_waits_do_not() {
         let listeners: Vec<_> = (0..40)
             .map(|_| {
                 let once = Arc::clone(&once);
-                beside(move || panics(|| once.wait()).contains("poisoned"))
+                beside(move || message(|| once.wait()).contains("poisoned"))
             })
             .collect();
         let forced: Vec<_> = (0..40)
@@ -179,7 +172,7 @@ fn waits_hear_of_a_poisoning_and_forced_waits_do_not() {
             })
             .collect();
         pause();
-        assert_eq!(panics(|| once.call_once(|| panic!("poison"))), "poison");
+        assert_eq!(message(|| once.call_once(|| panic!("poison"))), "poison");
         assert!(listeners.into_iter().all(|side| side.join()));
         once.call_once_force(|_| ());
         forced.into_iter().for_each(|side| side.join());
@@ -298,14 +291,14 @@ fn a_recursive_initialization_panics_and_names_the_task() {
         let message = task
             .spawn(|| {
                 let once = Once::new();
-                panics(|| once.call_once(|| once.call_once(|| ())))
+                message(|| once.call_once(|| once.call_once(|| ())))
             })
             .join()
             .unwrap();
         assert!(message.contains("ouroboros"), "{message}");
     });
     let once = Once::new();
-    assert!(panics(|| once.call_once(|| once.wait())).contains("initializing"));
+    assert!(message(|| once.call_once(|| once.wait())).contains("initializing"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Side, beside, everywhere, few_or_many, give_way, in_tasks, pause, until};
 use crate::future::{block_on, poll};
+use crate::message::message;
 use fibra_runtime::task;
 use fibra_sync::OnceCell;
 
@@ -208,8 +209,7 @@ fn a_cancel_does_not_end_an_initializer() {
 fn a_recursive_initialization_panics() {
     everywhere(|| {
         let cell = OnceCell::<u32>::new();
-        let outcome = catch_unwind(AssertUnwindSafe(|| cell.get_or_init(|| *cell.get_or_init(|| 1))));
-        let message = outcome.unwrap_err().downcast::<String>().unwrap();
+        let message = message(|| cell.get_or_init(|| *cell.get_or_init(|| 1)));
         assert!(message.contains("OnceCell"), "{message}");
         assert_eq!(cell.get_or_init(|| 2), &2);
         let cell = OnceCell::<u32>::new();
@@ -256,10 +256,7 @@ fn a_future_is_woken_when_the_cell_is_filled_elsewhere() {
 fn a_future_that_its_own_initializer_polls_panics() {
     everywhere(|| {
         let cell = OnceCell::<u32>::new();
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            cell.get_or_init(|| *block_on(cell.wait_async()));
-        }));
-        let message = outcome.unwrap_err().downcast::<String>().unwrap();
+        let message = message(|| cell.get_or_init(|| *block_on(cell.wait_async())));
         assert!(message.contains("OnceCell"), "{message}");
         assert_eq!(cell.get_or_init(|| 2), &2);
     });
@@ -274,13 +271,12 @@ fn a_future_that_waits_when_its_own_initializer_polls_it_panics_and_waits_no_mor
         let mut other = Box::pin(cell.wait_async());
         assert!(poll(early.as_mut(), &woken[0]).is_pending());
         assert!(poll(other.as_mut(), &woken[1]).is_pending());
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let message = message(|| {
             cell.get_or_init(|| match poll(early.as_mut(), &woken[0]) {
                 Poll::Ready(value) => *value,
                 Poll::Pending => 1,
             });
-        }));
-        let message = outcome.expect_err("a wait for itself").downcast::<String>().unwrap();
+        });
         assert!(message.contains("OnceCell"), "{message}");
         assert!(poll(other.as_mut(), &woken[1]).is_pending(), "it is still empty");
         assert_eq!(cell.get_or_init(|| 2), &2);

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
+use crate::message::text_of;
 use crate::rwlocks::{assert_free, let_run, step_by_step};
 use fibra_runtime as fibra;
 use fibra_sync::{
@@ -32,7 +33,7 @@ fn passed<G: 'static, T: 'static>(guard: G, user: impl FnOnce(G) -> T + 'static)
 
 fn locks_twice<G>(lock: impl FnOnce() -> G) -> bool {
     let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(lock()))) else { return false };
-    payload.downcast_ref::<String>().expect("a message").contains("locked twice by ")
+    text_of(&*payload).contains("locked twice by ")
 }
 
 /// Drops a guard in another task, while a writer waits: nothing is left of it.

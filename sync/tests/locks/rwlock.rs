@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::{beside, everywhere, guarded, pause, runtime, until};
+use crate::message::message;
 use crate::rwlocks::{assert_free, both, door_is_closed, let_run, step_by_step};
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{
@@ -18,11 +19,6 @@ use fibra_sync::{
 
 const LONG: Duration = Duration::from_secs(3600);
 const SHORT: Duration = Duration::from_millis(2);
-
-fn panics<R>(f: impl FnOnce() -> R) -> String {
-    let payload = catch_unwind(AssertUnwindSafe(|| drop(f()))).expect_err("a panic");
-    payload.downcast_ref::<String>().expect("a message").clone()
-}
 
 #[test]
 fn it_locks_and_unlocks_in_every_way() {
@@ -393,7 +389,7 @@ fn locking_twice_panics_and_names_the_task() {
             let named = fibra::task::Builder::new().name("clumsy").spawn(|| {
                 let lock = RwLock::new(());
                 let _writing = lock.write();
-                panics(|| lock.write())
+                message(|| lock.write())
             });
             let message = named.join().unwrap();
             assert!(message.contains("fibra::sync::RwLock locked twice by task 'clumsy'"), "{message}");
@@ -404,21 +400,21 @@ fn locking_twice_panics_and_names_the_task() {
         let twice = |message: String| assert!(message.contains("locked twice by "), "{message}");
         {
             let _writing = lock.write();
-            twice(panics(|| lock.write()));
-            twice(panics(|| lock.read()));
-            twice(panics(|| lock.upgradable_read()));
-            twice(panics(|| lock.try_write_for(Duration::MAX)));
+            twice(message(|| lock.write()));
+            twice(message(|| lock.read()));
+            twice(message(|| lock.upgradable_read()));
+            twice(message(|| lock.try_write_for(Duration::MAX)));
         }
         {
             let _upgradable = lock.upgradable_read();
-            twice(panics(|| lock.write()));
-            twice(panics(|| lock.upgradable_read()));
+            twice(message(|| lock.write()));
+            twice(message(|| lock.upgradable_read()));
             drop(lock.read());
         }
         let upgraded = RwLockUpgradableReadGuard::upgrade(lock.upgradable_read());
-        twice(panics(|| lock.read()));
+        twice(message(|| lock.read()));
         let upgradable = RwLockWriteGuard::downgrade_to_upgradable(upgraded);
-        twice(panics(|| lock.write()));
+        twice(message(|| lock.write()));
         drop(upgradable);
         assert_free(&lock);
     });
@@ -432,7 +428,7 @@ fn reading_beside_the_own_upgradable_guard_panics_where_it_would_hang() {
         let shared = Arc::clone(&lock);
         let writer = fibra::spawn(move || *shared.write() += 1);
         let_run();
-        assert!(panics(|| lock.read()).contains("locked twice by "));
+        assert!(message(|| lock.read()).contains("locked twice by "));
         drop(upgradable);
         writer.join().unwrap();
         assert_free(&lock);
