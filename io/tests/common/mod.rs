@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use fibra_io::net::{TcpListener, TcpStream};
 use fibra_runtime::{JoinHandle, Runtime, spawn_blocking, wait};
 use sides::guarded;
+#[allow(unused_imports, clippy::allow_attributes, reason = "only tests in virtual time use it")]
+pub(crate) use sides::hang::hang_guard;
 
 /// What has not come after this long does not come.
 const LONG: Duration = Duration::from_secs(60);

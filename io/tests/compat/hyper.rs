@@ -12,10 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::sides::guarded;
-use crate::common::{in_tasks, listener, nap, runtime, until};
+use crate::common::{in_tasks, listener, runtime};
+use crate::paused::{TICK, paused};
 use fibra_io::compat::{Async, Executor, Timer};
 use fibra_io::net::TcpStream;
-use fibra_runtime::{JoinHandle, Runtime, block_on, spawn};
+use fibra_runtime::time::{now, settle};
+use fibra_runtime::{JoinHandle, Runtime, block_on, sleep, spawn};
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::rt::{Sleep, Timer as _};
@@ -211,29 +213,22 @@ fn sleeps_end_in_the_order_of_their_deadlines_and_not_early() {
     struct Noted(u64, Instant, Arc<Mutex<Vec<u64>>>);
     impl Wake for Noted {
         fn wake(self: Arc<Self>) {
-            assert!(self.1 <= Instant::now());
+            assert!(self.1 <= now());
             self.2.lock().unwrap().push(self.0);
         }
     }
-    in_tasks(|| {
+    paused(|| {
         let timer = Timer::new();
-        let (begin, woken) = (Instant::now(), Arc::default());
-        let mut sleeps = [30, 10, 20, 15].map(|millis| {
-            let deadline = begin + Duration::from_millis(millis);
-            let waker = Waker::from(Arc::new(Noted(millis, deadline, Arc::clone(&woken))));
+        let (begin, woken) = (now(), Arc::default());
+        let mut sleeps = [30, 10, 20, 15].map(|minutes| {
+            let deadline = begin + Duration::from_secs(60 * minutes);
+            let waker = Waker::from(Arc::new(Noted(minutes, deadline, Arc::clone(&woken))));
             let mut sleep = timer.sleep_until(deadline);
-            if sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
-                // The machine is busy: it is over already.
-                assert!(deadline <= Instant::now());
-                waker.wake();
-            }
+            assert!(sleep.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
             sleep
         });
-        // On a busy machine the first may be over before the last is entered.
-        let in_time = begin.elapsed() < Duration::from_millis(10);
-        until(|| woken.lock().unwrap().len() == 4);
-        let woken = woken.lock().unwrap().clone();
-        assert!(woken.is_sorted() || !in_time, "{woken:?}");
+        sleep(LONG);
+        assert_eq!(*woken.lock().unwrap(), [10, 15, 20, 30]);
         for sleep in &mut sleeps {
             assert!(sleep.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
         }
@@ -258,47 +253,46 @@ const LONG: Duration = Duration::from_secs(3600);
 
 #[test]
 fn a_deadline_is_moved_away_and_closer() {
-    in_tasks(|| {
+    paused(|| {
         let timer = Timer::new();
         let count = Arc::new(Count::default());
         let wakes = || count.0.load(Ordering::SeqCst);
-        let deadline = Instant::now() + Duration::from_millis(20);
-        let mut sleep = timer.sleep_until(deadline);
-        let first = poll(&mut sleep, &count);
-        timer.reset(&mut sleep, Instant::now() + LONG);
-        // On a busy machine it may be over before it is moved.
-        let in_time = Instant::now() < deadline;
-        assert!(first.is_pending() || !in_time);
-        nap(40);
-        let before = wakes();
-        assert!(before == 0 || !in_time);
-        assert!(poll(&mut sleep, &count).is_pending());
-        timer.reset(&mut sleep, Instant::now() + Duration::from_millis(1));
-        until(|| wakes() > before);
-        assert!(poll(&mut sleep, &count).is_ready());
-        timer.reset(&mut sleep, Instant::now() + Duration::from_millis(1));
-        block_on(sleep);
+        let mut moved = timer.sleep_until(now() + LONG);
+        assert!(poll(&mut moved, &count).is_pending());
+        timer.reset(&mut moved, now() + 3 * LONG);
+        sleep(2 * LONG);
+        assert_eq!(wakes(), 0);
+        assert!(poll(&mut moved, &count).is_pending());
+        timer.reset(&mut moved, now() + LONG / 2);
+        sleep(LONG / 2 + TICK);
+        assert_eq!(wakes(), 1);
+        assert!(poll(&mut moved, &count).is_ready());
+        timer.reset(&mut moved, now() + LONG);
+        assert!(poll(&mut moved, &count).is_pending());
+        sleep(LONG + TICK);
+        assert_eq!(wakes(), 2);
+        assert!(poll(&mut moved, &count).is_ready());
     });
 }
 
 #[test]
 fn a_sleep_for_ever_that_is_given_a_time_wakes_its_waiter() {
-    in_tasks(|| {
+    paused(|| {
         let timer = Timer::new();
         let count = Arc::new(Count::default());
         let mut never = timer.sleep(Duration::MAX);
         assert!(poll(&mut never, &count).is_pending());
-        timer.reset(&mut never, Instant::now() + Duration::from_millis(1));
-        until(|| count.0.load(Ordering::SeqCst) == 1);
+        timer.reset(&mut never, now() + LONG);
+        sleep(LONG + TICK);
+        assert_eq!(count.0.load(Ordering::SeqCst), 1);
         assert!(poll(&mut never, &count).is_ready());
         let mut unpolled = timer.sleep(Duration::MAX);
-        timer.reset(&mut unpolled, Instant::now());
+        timer.reset(&mut unpolled, now());
         assert!(poll(&mut unpolled, &count).is_ready());
         let mut left = timer.sleep(Duration::MAX);
         assert!(poll(&mut left, &count).is_pending());
         drop(left);
-        // Another worker may be about to let go of the waker that it has called.
-        until(|| Arc::strong_count(&count) == 1);
+        assert_eq!(Arc::strong_count(&count), 1);
     });
 }
 
@@ -367,21 +361,23 @@ fibra_runtime::task_local! {
 
 #[test]
 fn a_timer_keeps_nothing_of_its_first_user_and_serves_others_meanwhile() {
-    guarded(|| {
-        runtime(1).run(|| {
-            let timer = Timer::new();
-            let kept = Arc::new(());
-            let sleep = |heirloom: Option<Arc<()>>| {
-                let timer = timer.clone();
-                fibra_runtime::spawn(move || {
-                    HEIRLOOM.with(|place| *place.borrow_mut() = heirloom.map(Heirloom));
-                    block_on(timer.sleep(Duration::from_millis(5)));
-                })
-            };
-            let sleepers = [sleep(Some(Arc::clone(&kept))), sleep(None)];
-            sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
-            until(|| Arc::strong_count(&kept) == 1);
-        });
+    paused(|| {
+        let timer = Timer::new();
+        let kept = Arc::new(());
+        let sleeper = |heirloom: Option<Arc<()>>| {
+            let timer = timer.clone();
+            spawn(move || {
+                HEIRLOOM.with(|place| *place.borrow_mut() = heirloom.map(Heirloom));
+                let (mut entered, count) = (timer.sleep(LONG), Arc::default());
+                assert!(poll(&mut entered, &count).is_pending());
+                sleep(LONG + TICK);
+                assert_eq!(count.0.load(Ordering::SeqCst), 1);
+            })
+        };
+        let sleepers = [sleeper(Some(Arc::clone(&kept))), sleeper(None)];
+        sleepers.into_iter().for_each(|sleeper| sleeper.join().unwrap());
+        settle();
+        assert_eq!(Arc::strong_count(&kept), 1);
     });
 }
 
@@ -393,17 +389,17 @@ fn a_waker_that_panics_ends_no_other_sleep() {
             std::panic::resume_unwind(Box::new("a bad waker"));
         }
     }
-    in_tasks(|| {
+    paused(|| {
         let timer = Timer::new();
         let waker = Waker::from(Arc::new(Bad));
-        // On a busy machine it may be over before it is polled; the next one lasts longer.
-        let bad = (0..).find_map(|doubled| {
-            let mut bad = timer.sleep(Duration::from_millis(1 << doubled));
-            bad.as_mut().poll(&mut Context::from_waker(&waker)).is_pending().then_some(bad)
-        });
-        block_on(timer.sleep(Duration::from_millis(5)));
-        drop(bad);
-        block_on(timer.sleep(Duration::from_millis(1)));
+        let mut bad = timer.sleep(LONG);
+        assert!(bad.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
+        let count = Arc::new(Count::default());
+        let mut others = [1, 2].map(|hours| timer.sleep(hours * LONG));
+        others.iter_mut().for_each(|other| assert!(poll(other, &count).is_pending()));
+        sleep(2 * LONG + TICK);
+        assert_eq!(count.0.load(Ordering::SeqCst), 2);
+        others.iter_mut().for_each(|other| assert!(poll(other, &count).is_ready()));
     });
 }
 

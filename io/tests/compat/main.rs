@@ -12,6 +12,8 @@ mod count;
 #[expect(dead_code, reason = "these tests use a part of it")]
 #[path = "../common/folder.rs"]
 mod folder;
+#[path = "../../../runtime/tests/common/paused.rs"]
+mod paused;
 #[path = "../common/refused.rs"]
 mod refused;
 #[path = "../common/until_full.rs"]

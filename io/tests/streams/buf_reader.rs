@@ -1,16 +1,19 @@
 //! A `BufReader` keeps what an operation has read that ends early.
 
 use std::io::{BufRead, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::common::{everywhere, in_tasks, kind, pair, pattern, runtime};
-use fibra_io::io::{BufReader, PipeReader, pipe};
+use crate::common::{kind, pattern, runtime};
+use crate::paused::paused;
+use fibra_io::io::{BufReader, DuplexStream, duplex};
+use fibra_runtime::time::settle;
 use fibra_runtime::{spawn, timeout};
 
 /// A time after which what has not come will not come.
-const SHORT: Duration = Duration::from_millis(5);
+const LONG: Duration = Duration::from_secs(3600);
 
-type Reader = BufReader<PipeReader>;
+type Reader = BufReader<DuplexStream>;
 
 /// What is asked for while only `half of` has come, and once more when all of `half of a line\n` has.
 type Operation = fn(&mut Reader) -> String;
@@ -46,10 +49,10 @@ const OPERATIONS: [(&str, Operation); 6] = [
 
 /// Runs `operation` under a small buffer and a usual one; `cut_short` is to end it while it waits.
 fn resumes_after(cut_short: fn(&mut Reader, Operation)) {
-    in_tasks(|| {
+    paused(|| {
         for (name, operation) in OPERATIONS {
             for capacity in [3, 8192] {
-                let (reader, mut writer) = pipe().unwrap();
+                let (reader, mut writer) = duplex(64);
                 let mut reader = BufReader::with_capacity(capacity, reader);
                 writer.write_all(b"half of").unwrap();
                 cut_short(&mut reader, operation);
@@ -65,19 +68,19 @@ fn resumes_after(cut_short: fn(&mut Reader, Operation)) {
 
 #[test]
 fn an_operation_that_a_timeout_ends_goes_on_where_it_was() {
-    resumes_after(|reader, operation| assert!(timeout(SHORT, || operation(reader)).is_err()));
+    resumes_after(|reader, operation| assert!(timeout(LONG, || operation(reader)).is_err()));
 }
 
 #[test]
 fn an_operation_that_an_error_ends_goes_on_where_it_was() {
-    everywhere(|| {
-        let (client, server) = pair();
-        let (mut reader, mut line) = (BufReader::new(&server), String::new());
-        server.set_read_timeout(Some(SHORT)).unwrap();
-        (&client).write_all(b"half of").unwrap();
+    paused(|| {
+        let (mut writer, stream) = duplex(64);
+        let (mut reader, mut line) = (BufReader::new(&stream), String::new());
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        writer.write_all(b"half of").unwrap();
         assert_eq!(kind(reader.read_line(&mut line)), ErrorKind::WouldBlock);
         assert_eq!(line, "");
-        (&client).write_all(b" a line\nmore").unwrap();
+        writer.write_all(b" a line\nmore").unwrap();
         assert_eq!(reader.read_line(&mut line).unwrap(), 15);
         assert_eq!((&*line, reader.buffer()), ("half of a line\n", &b"more"[..]));
     });
@@ -85,22 +88,21 @@ fn an_operation_that_an_error_ends_goes_on_where_it_was() {
 
 #[test]
 fn a_task_that_is_cancelled_leaves_the_line_to_the_next() {
-    use std::sync::{Arc, Mutex};
-    in_tasks(|| {
-        let (reader, mut writer) = pipe().unwrap();
+    paused(|| {
+        let (reader, mut writer) = duplex(64);
         let reader = Arc::new(Mutex::new(BufReader::new(reader)));
         writer.write_all(b"half of").unwrap();
         let reads = {
             let reader = Arc::clone(&reader);
             spawn(move || _ = reader.lock().unwrap().read_line(&mut String::new()))
         };
-        fibra_runtime::sleep(SHORT);
+        settle();
         reads.cancel();
         assert!(reads.join().unwrap_err().is_cancelled());
         writer.write_all(b" a line\n").unwrap();
         let mut line = String::new();
         // The lock is poisoned: its owner was unwound.
-        let mut reader = reader.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
         reader.read_line(&mut line).unwrap();
         assert_eq!(line, "half of a line\n");
     });

@@ -5,6 +5,8 @@
 mod common;
 #[path = "../common/folder.rs"]
 mod folder;
+#[path = "../../../runtime/tests/common/paused.rs"]
+mod paused;
 #[path = "../common/terminal.rs"]
 mod terminal;
 
