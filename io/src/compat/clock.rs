@@ -51,7 +51,7 @@ impl Clock {
         let former = state.wakers.insert(due, waker);
         let is_first = state.wakers.first_key_value().is_some_and(|(first, _)| *first == due);
         // A keeper that could not start, for want of what a task needs, is made anew.
-        let keeper = match state.keeper.take().filter(|keeper| !keeper.is_finished()) {
+        let keeper = match state.keeper.take().filter(|keeper| !keeper.has_ended()) {
             Some(keeper) => keeper,
             None => self.keeper(),
         };

@@ -7,7 +7,7 @@ use std::io;
 use std::process::Stdio;
 use std::time::SystemTime;
 
-use fibra_runtime::unblock;
+use fibra_runtime::{unblock, wait};
 
 use super::lock::lock_by;
 use crate::waiting::convert::{Wraps, forward};
@@ -96,6 +96,12 @@ pub struct File(pub(crate) StreamFile<std::fs::File>);
 impl File {
     pub(super) fn std(&self) -> &std::fs::File {
         self.0.expose()
+    }
+
+    /// Counts an attempt.
+    fn look(&self) -> &std::fs::File {
+        wait::charge();
+        self.std()
     }
 
     /// Waits until all data and metadata are on the disk.
@@ -249,8 +255,11 @@ impl File {
         lock_by(self.std(), fs::File::lock_shared, fs::File::try_lock_shared)
     }
 
-    forward! { self => self.std();
+    forward! { self => self.look();
         /// Locks the file for this handle alone, if that can be had at once.
+        ///
+        /// It counts against the operation budget, so the caller may yield: a loop over it lets the
+        /// owner run.
         ///
         /// # Errors
         ///
@@ -259,11 +268,15 @@ impl File {
 
         /// Locks the file beside other shared locks, if that can be had at once.
         ///
+        /// The caller may yield, as in [`try_lock`](File::try_lock).
+        ///
         /// # Errors
         ///
         /// `WouldBlock` if another handle has an exclusive lock, and what `flock(2)` says.
         fn try_lock_shared() -> Result<(), TryLockError>;
+    }
 
+    forward! { self => self.std();
         /// Releases the lock.
         ///
         /// # Errors

@@ -85,10 +85,14 @@ macro_rules! handle_methods {
 
             /// Takes the pending error of the socket away (`SO_ERROR`).
             ///
+            /// It counts against the operation budget, so the caller may yield: a loop over it lets
+            /// other tasks run.
+            ///
             /// # Errors
             ///
             /// What `getsockopt(2)` says.
             pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
+                fibra_runtime::wait::charge();
                 self.0.option().take_error()
             }
 
@@ -392,10 +396,14 @@ macro_rules! listener_methods {
 
             /// Takes the pending error of the socket away (`SO_ERROR`).
             ///
+            /// It counts against the operation budget, so the caller may yield: a loop over it lets
+            /// other tasks run.
+            ///
             /// # Errors
             ///
             /// What `getsockopt(2)` says.
             pub fn take_error(&self) -> std::io::Result<Option<std::io::Error>> {
+                fibra_runtime::wait::charge();
                 self.0.take_error()
             }
 

@@ -102,6 +102,9 @@ impl Child {
 
     /// Returns the status of the child if it has ended, and does not wait.
     ///
+    /// It counts against the operation budget, so the caller may yield: a loop over it lets other
+    /// tasks run.
+    ///
     /// # Errors
     ///
     /// When the child was waited for by other means, by a handler of `SIGCHLD` for one.

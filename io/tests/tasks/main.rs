@@ -16,5 +16,6 @@ mod abort;
 mod cancel;
 mod end_of_runtime;
 mod left_behind;
+mod looks;
 mod stuck_worker;
 mod tasks;

@@ -208,6 +208,9 @@ impl<T> TaskGroup<T> {
 
     /// Returns how many tasks run or have an untaken result.
     ///
+    /// It counts against the operation budget, so the caller may yield: a loop over it lets other tasks
+    /// run.
+    ///
     /// # Examples
     /// ```
     /// # use fibra_runtime as fibra;
@@ -222,11 +225,13 @@ impl<T> TaskGroup<T> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn len(&self) -> usize {
-        point();
+        budget::charge();
         self.shared.queue.with(|state, _| state.len())
     }
 
     /// Returns true when no task runs or has an untaken result.
+    ///
+    /// The caller may yield, as in [`len`](TaskGroup::len).
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -361,7 +366,8 @@ impl<T> TaskGroup<T> {
 
     /// Takes the result of an ended task, without a wait; `None` if none has ended.
     ///
-    /// A look that finds none counts against the operation budget, so a loop over it lets other tasks run.
+    /// A look that finds none counts against the operation budget, so the caller may yield: a loop over
+    /// it lets other tasks run.
     ///
     /// # Examples
     /// ```

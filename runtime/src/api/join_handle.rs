@@ -101,6 +101,33 @@ unsafe impl<T: Send> Send for JoinHandle<T> {}
 // SAFETY: through `&JoinHandle` no `T` is reached.
 unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
+impl Task {
+    /// Returns true once the task has ended.
+    ///
+    /// A look that finds it running counts against the operation budget, so the caller may yield:
+    /// a loop over it lets other tasks run.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let task = fibra::spawn(|| ()).task().clone();
+    /// while !task.is_finished() {}
+    /// assert!(task.is_finished());
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        point();
+        let has_ended = self.has_ended();
+        if !has_ended {
+            budget::charge_after();
+        }
+        has_ended
+    }
+}
+
 // The result lies in the task, so nothing of it is pinned with the handle.
 impl<T> Unpin for JoinHandle<T> {}
 
@@ -172,7 +199,8 @@ impl<T> JoinHandle<T> {
 
     /// Returns true once the task has ended and its result is there.
     ///
-    /// A look that finds it running counts against the operation budget, so a loop over it lets other tasks run.
+    /// A look that finds it running counts against the operation budget, so the caller may yield:
+    /// a loop over it lets other tasks run.
     ///
     /// # Examples
     /// ```
@@ -185,13 +213,9 @@ impl<T> JoinHandle<T> {
     /// # });
     /// # Ok::<(), std::io::Error>(())
     /// ```
+    #[inline]
     pub fn is_finished(&self) -> bool {
-        point();
-        let is_done = self.task.header().join.is_done();
-        if !is_done {
-            budget::charge_after();
-        }
-        is_done
+        self.task.is_finished()
     }
 
     /// Returns the task.
@@ -383,7 +407,7 @@ impl<T> fmt::Debug for JoinHandle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("JoinHandle")
             .field("task", &self.task)
-            .field("finished", &self.task.is_finished())
+            .field("finished", &self.task.has_ended())
             .finish()
     }
 }

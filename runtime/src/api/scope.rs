@@ -324,6 +324,9 @@ impl<T> ScopedJoinHandle<'_, T> {
 
     /// Returns true once the task has ended and its result is there.
     ///
+    /// A look that finds it running counts against the operation budget, so the caller may yield:
+    /// a loop over it lets other tasks run.
+    ///
     /// # Examples
     /// ```
     /// # use fibra_runtime as fibra;

@@ -155,7 +155,7 @@ impl Runtime {
             return Vec::new();
         }
         self.threads.clear();
-        report::tasks(&self.shared).into_iter().filter(|task| !task.is_finished()).collect()
+        report::tasks(&self.shared).into_iter().filter(|task| !task.has_ended()).collect()
     }
 
     fn join_threads(&mut self) {

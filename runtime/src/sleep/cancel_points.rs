@@ -6,7 +6,7 @@ use std::panic;
 
 use crate::base::abort::say;
 use crate::coroutine::stop::Stop;
-use crate::scheduler::budget::overdrawn;
+use crate::scheduler::budget::{charge, overdrawn};
 use crate::scheduler::current;
 use crate::scheduler::simulated::point;
 use crate::sleep::caller;
@@ -134,6 +134,9 @@ fn is_due(header: &Header) -> bool {
 /// That is so if its task was cancelled, or the time of an enclosing scope ran out, or the token of
 /// one was fired. Inside a shield it returns false. On a plain thread a scope is a [`timeout`](crate::timeout).
 ///
+/// It counts against the operation budget, so the caller may yield: a loop over it lets the task run
+/// that cancels.
+///
 /// For code that computes for long, and for builds with
 /// [`panic = "abort"`](crate::task#builds-without-unwinding), where it is the way to learn of a
 /// cancellation.
@@ -157,7 +160,7 @@ fn is_due(header: &Header) -> bool {
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn is_cancelled() -> bool {
-    point();
+    charge();
     is_due_here()
 }
 

@@ -72,8 +72,10 @@ impl Task {
         self.header().spawned_at()
     }
 
-    /// Returns true once the task has ended.
-    pub fn is_finished(&self) -> bool {
+    /// Returns true once the task has ended; for code that must not yield, as under a lock.
+    #[doc(hidden)]
+    #[inline]
+    pub fn has_ended(&self) -> bool {
         self.header().join.is_done()
     }
 }
@@ -126,7 +128,7 @@ impl fmt::Debug for Task {
         let mut out = f.debug_struct("Task");
         out.field("id", &self.id()).field("name", &self.name());
         out.field("spawned_at", &self.spawned_at().map(ToString::to_string));
-        out.field("finished", &self.is_finished()).finish()
+        out.field("finished", &self.has_ended()).finish()
     }
 }
 

@@ -68,21 +68,69 @@ fn a_loop_over_joins_of_finished_tasks_starves_no_task() {
     });
 }
 
+/// Loops over a look on one worker, until another task has run.
+fn look_until(look: impl Fn() -> bool) {
+    assert!(!look(), "no other task has run yet");
+    let looks = (0..10_000).take_while(|_| !look()).count();
+    assert!(looks < 10_000, "no other task runs");
+}
+
 #[test]
-fn loops_over_looks_at_running_tasks_starve_no_task() {
+fn a_loop_over_any_look_at_tasks_starves_no_task() {
+    let looks: [(&str, fn()); 8] = [
+        ("JoinHandle::is_finished", || {
+            let task = fibra::spawn(fibra::yield_now);
+            look_until(|| task.is_finished());
+        }),
+        ("ScopedJoinHandle::is_finished", || {
+            fibra::scope(|scope| {
+                let child = scope.spawn(fibra::yield_now);
+                look_until(|| child.is_finished());
+            });
+        }),
+        ("Task::is_finished", || {
+            let task = fibra::spawn(fibra::yield_now).task().clone();
+            look_until(|| task.is_finished());
+        }),
+        ("TaskGroup::try_join_next", || {
+            let group = fibra::TaskGroup::new();
+            group.spawn(fibra::yield_now);
+            look_until(|| group.try_join_next().is_some());
+        }),
+        ("TaskGroup::len", || {
+            let (group, _joiner) = joined_beside();
+            look_until(|| group.len() == 0);
+        }),
+        ("TaskGroup::is_empty", || {
+            let (group, _joiner) = joined_beside();
+            look_until(|| group.is_empty());
+        }),
+        ("task::is_cancelled", || {
+            let looking = fibra::spawn(|| look_until(task::is_cancelled));
+            let cancelled = looking.task().clone();
+            fibra::spawn(move || cancelled.cancel());
+            assert!(looking.join().is_ok(), "no point has unwound it");
+        }),
+        ("CancelToken::is_cancelled", || {
+            let token = fibra::CancelToken::new();
+            let other = token.clone();
+            fibra::spawn(move || other.cancel());
+            look_until(|| token.is_cancelled());
+        }),
+    ];
     let _guard = hang_guard();
-    runtime(1).run(|| {
-        let task = fibra::spawn(fibra::yield_now);
-        while !task.is_finished() {}
-        task.join().unwrap();
-        fibra::scope(|scope| {
-            let child = scope.spawn(fibra::yield_now);
-            while !child.is_finished() {}
-        });
-        let group = fibra::TaskGroup::new();
-        group.spawn(fibra::yield_now);
-        while group.try_join_next().is_none() {}
-    });
+    for (name, look) in looks {
+        let outcome = std::panic::catch_unwind(|| runtime(1).run(look));
+        assert!(outcome.is_ok(), "{name}");
+    }
+}
+
+/// A group with a task, and another task that joins it.
+fn joined_beside() -> (Rc<fibra::TaskGroup<()>>, JoinHandle<()>) {
+    let group = Rc::new(fibra::TaskGroup::new());
+    group.spawn(fibra::yield_now);
+    let joined = Rc::clone(&group);
+    (group, fibra::spawn_local(move || joined.join_next().unwrap().unwrap()))
 }
 
 #[test]

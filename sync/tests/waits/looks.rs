@@ -51,6 +51,12 @@ fn ends_of<S, R>((sender, receiver): (S, R)) -> Ends<S, R> {
     (Mutex::new(Some(sender)), Mutex::new(Some(receiver)))
 }
 
+/// The only end of one side of a channel, and a weak one.
+fn weak_of<S, W>(end: S, downgrade: fn(&S) -> W) -> (Mutex<Option<S>>, W) {
+    let weak = downgrade(&end);
+    (Mutex::new(Some(end)), weak)
+}
+
 fn full() -> (Sender<i32>, Receiver<i32>) {
     let ends = bounded(1);
     ends.0.send(1).unwrap();
@@ -121,6 +127,10 @@ looks! {
         at(&ends.0, |sender| sender.receiver_count() == 0);
     channel_sender_count: ends_of(bounded::<i32>(1)), |ends| later(|| drop(ends.0.lock().take())),
         at(&ends.1, |receiver| receiver.sender_count() == 0);
+    channel_weak_sender_upgrade: weak_of(bounded::<i32>(1).0, Sender::downgrade),
+        |pair| later(|| drop(pair.0.lock().take())), pair.1.upgrade().is_none();
+    channel_weak_receiver_upgrade: weak_of(bounded::<i32>(1).1, Receiver::downgrade),
+        |pair| later(|| drop(pair.0.lock().take())), pair.1.upgrade().is_none();
     channel_try_reserve: full(), |ends| later(|| ends.1.recv()), ends.0.try_reserve().is_ok();
     channel_sender_is_full: full(), |ends| later(|| ends.1.recv()), !ends.0.is_full();
     select_default: bounded(1), |ends| later(|| ends.0.send(1)), {
@@ -150,8 +160,22 @@ looks! {
         at(&ends.1, |receiver| receiver.is_closed());
     broadcast_receiver_count: ends_of(broadcast::channel::<i32>(1)),
         |ends| later(|| drop(ends.1.lock().take())), at(&ends.0, |sender| sender.receiver_count() == 0);
+    broadcast_strong_count: weak_of(broadcast::channel::<i32>(1).0, broadcast::Sender::downgrade),
+        |pair| later(|| drop(pair.0.lock().take())), pair.1.strong_count() == 0;
+    broadcast_weak_count: weak_of(broadcast::channel::<i32>(1).0, broadcast::Sender::downgrade),
+        |pair| later(|| pair.0.lock().as_ref().map(|sender| std::mem::forget(sender.downgrade()))),
+        pair.1.weak_count() == 2;
+    broadcast_weak_sender_upgrade: weak_of(broadcast::channel::<i32>(1).0, broadcast::Sender::downgrade),
+        |pair| later(|| drop(pair.0.lock().take())), pair.1.upgrade().is_none();
     watch_has_changed: watch::channel(0), |ends| later(|| ends.0.send(1)), ends.1.has_changed().unwrap();
     watch_borrow: watch::channel(0), |ends| later(|| ends.0.send(1)), *ends.1.borrow() == 1;
+    watch_borrow_and_update: ends_of(watch::channel(0)), |ends| later(|| at(&ends.0, |sender| sender.send(1))),
+        at(&ends.1, |receiver| *receiver.borrow_and_update() == 1);
+    watch_sender_borrow: watch::channel(0), |ends| later(|| ends.0.send(1)), *ends.0.borrow() == 1;
+    watch_receiver_count: ends_of(watch::channel(0)), |ends| later(|| drop(ends.1.lock().take())),
+        at(&ends.0, |sender| sender.receiver_count() == 0);
+    watch_sender_count: watch::channel(0), |ends| later(|| std::mem::forget(ends.0.clone())),
+        ends.0.sender_count() == 2;
     watch_is_closed: ends_of(watch::channel(0)), |ends| later(|| drop(ends.1.lock().take())),
         at(&ends.0, |sender| sender.is_closed());
     watch_receiver_is_closed: ends_of(watch::channel(0)), |ends| later(|| drop(ends.0.lock().take())),
