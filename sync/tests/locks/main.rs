@@ -10,11 +10,14 @@ mod future;
 mod message;
 #[path = "../../../runtime/tests/common/paused.rs"]
 mod paused;
+#[path = "../../../runtime/tests/common/rerun.rs"]
+mod rerun;
 #[path = "../common/rwlocks.rs"]
 mod rwlocks;
 
 mod condvar;
 mod condvar_queue;
+mod deadlock;
 mod forbidden;
 mod lazy_lock;
 mod locks;
