@@ -59,8 +59,8 @@
 //!   dropped on a worker.
 //! * **Destructors that wait.** A wait in a destructor is a cancellation point where its task does not unwind: the unwinding
 //!   leaves the destructor half done, and the rest of a map or a foreign guard leaks. So wait in a [`shield`] in `drop`, and keep
-//!   foreign values whose destructors wait in a [`Shielded`]. The destructors of this library shield what they drop: messages in a
-//!   channel, unclaimed results, task-locals.
+//!   foreign values whose destructors wait in a [`Shielded`]. This library shields what it drops: messages in a channel,
+//!   replaced messages, unclaimed results, values of the losers of a race, task-locals.
 //! * **Destructors that wait in an unwinding** are no points. Each suspension there takes some
 //!   microseconds more, and the process keeps about a KiB for each of as many tasks as were ever suspended so at once. Where
 //!   the system refuses a thread or memory for that, the process ends, with a message.

@@ -30,6 +30,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::Shielded;
 use fibra_runtime::time;
 
 use crate::budget;
@@ -136,7 +137,10 @@ impl<T> Sender<T> {
         wait::point();
         match self.ring.send(Arc::new(value)) {
             Ok(Sent { receivers, overwritten }) => {
-                drop(overwritten);
+                if overwritten.is_some() {
+                    // No cancellation cuts its destructor short.
+                    drop(Shielded::new(overwritten));
+                }
                 Ok(receivers)
             }
             Err(message) => {

@@ -25,6 +25,7 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fibra_runtime::task::Shielded;
 use fibra_runtime::time;
 
 use crate::budget;
@@ -87,7 +88,8 @@ impl<T> UnwindSafe for Receiver<T> {}
 impl<T> RefUnwindSafe for Receiver<T> {}
 
 struct Shared<T> {
-    value: RwLock<T>,
+    /// No cancellation cuts the destructor short.
+    value: Shielded<RwLock<T>>,
     versions: Versions,
 }
 
@@ -153,7 +155,9 @@ impl<T> Sender<T> {
     /// assert_eq!(*sender.borrow(), 1);
     /// ```
     pub fn new(value: T) -> Self {
-        Sender { shared: Arc::new(Shared { value: RwLock::new(value), versions: Versions::new() }) }
+        Sender {
+            shared: Arc::new(Shared { value: Shielded::new(RwLock::new(value)), versions: Versions::new() }),
+        }
     }
 
     /// Replaces the value and tells the receivers. Waits while it is borrowed.
@@ -179,7 +183,7 @@ impl<T> Sender<T> {
         if self.receivers() == 0 {
             return Err(SendError(value));
         }
-        drop(self.send_replace(value));
+        drop(Shielded::new(self.send_replace(value)));
         Ok(())
     }
 

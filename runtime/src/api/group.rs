@@ -28,6 +28,7 @@ use crate::sleep::queue::waiters::Waiters;
 use crate::tasks::header::TaskRef;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::TaskHooks;
+use crate::tasks::shield::Shielded;
 use crate::tasks::task::Task;
 use crate::waiter::description::WaitDescription;
 
@@ -596,7 +597,8 @@ impl<T, E> TaskGroup<Result<T, E>> {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn try_join_all(&self) -> Result<Vec<T>, GroupError<E>> {
-        let mut values = Vec::new();
+        // No cancellation cuts the destructors of what is not returned short.
+        let mut values = Shielded::new(Vec::new());
         let mut failure = None;
         for (number, result) in self.all() {
             let error = match result {
@@ -607,15 +609,16 @@ impl<T, E> TaskGroup<Result<T, E>> {
                 Ok(Err(error)) => GroupError::Failed(error),
                 Err(error) => GroupError::Ended(error),
             };
-            if failure.is_none() {
-                failure = Some(error);
+            match failure {
+                None => failure = Some(error),
+                Some(_) => drop(Shielded::new(error)),
             }
             // Once more, for tasks that were spawned since the first failure.
             self.cancel_all();
         }
         match failure {
             Some(error) => Err(error),
-            None => Ok(in_order(values)),
+            None => Ok(in_order(Shielded::into_inner(values))),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::cancel;
 use crate::tasks::join_error::JoinError;
+use crate::tasks::shield::Shielded;
 use crate::waiter::description::WaitDescription;
 
 /// Runs both closures, each in a task; the first to end wins.
@@ -274,7 +275,8 @@ pub trait Closures: Sized {
 
     /// Waits for all closures, and returns the value of the winner, or `None` if it was cancelled.
     ///
-    /// A panic of any closure takes precedence.
+    /// A panic of any closure takes precedence. No cancellation of the race cuts the destructors of
+    /// the others' values short.
     fn finish(
         running: Self::Running<'_>,
         index: usize,
@@ -412,7 +414,7 @@ where
         let rest = match R::finish(rest, index + 1, first_end) {
             Ok(rest) => rest,
             Err(lost) => {
-                drop(first);
+                drop(Shielded::new(first));
                 return Err(lost);
             }
         };
@@ -423,11 +425,11 @@ where
             // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
             Err(error) if error.is_panic() => {
                 let panic = JoinError::into_panic(error);
-                drop(rest);
+                drop(Shielded::new(rest));
                 Err(Lost::Panicked(panic))
             }
             loser => {
-                drop(loser);
+                drop(Shielded::new(loser));
                 Ok(rest.map(Either::Right))
             }
         }

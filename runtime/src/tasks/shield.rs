@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::mem;
 use std::ops::{Deref, DerefMut};
 
 use crate::tasks::bounds::Bound;
@@ -100,7 +101,7 @@ impl<T> DerefMut for Shielded<T> {
 
 impl<T> Drop for Shielded<T> {
     fn drop(&mut self) {
-        if let Some(value) = self.0.take() {
+        if let Some(value) = self.0.take().filter(|_| mem::needs_drop::<T>()) {
             shield(|| drop(value));
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::common::in_tasks;
-use fibra_runtime::{self as fibra, CancelToken, task};
+use fibra_runtime::{self as fibra, CancelToken, TaskGroup, task};
 use fibra_sync::channel::{Select, bounded, unbounded};
 use fibra_sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Once, OnceCell, Semaphore,
@@ -253,6 +253,150 @@ fn no_cancel_cuts_the_destructors_short_that_the_library_runs() {
             let before = ENDED.load(Ordering::SeqCst);
             assert!(fibra::timeout(Duration::ZERO, drop).is_ok(), "{name}");
             assert_eq!(ENDED.load(Ordering::SeqCst) - before, 10, "{name}");
+        }
+    });
+}
+
+/// Counts the whole drops in the test of ten values.
+static WHOLE: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns ten values in a collection that leaks the rest if the drop of one is cut short.
+fn ten<T>(make: impl Fn() -> T) -> HashMap<usize, T> {
+    (0..10).map(|number| (number, make())).collect()
+}
+
+/// Cancels the caller from another task, after the first of its ten values.
+fn cancel_once_a_drop_has_begun() {
+    let (caller, before) = (task::current(), WHOLE.load(Ordering::SeqCst));
+    fibra::spawn_local(move || {
+        while WHOLE.load(Ordering::SeqCst) == before {
+            fibra::yield_now();
+        }
+        caller.cancel();
+    });
+}
+
+/// Drops a value in a task that is cancelled.
+fn drop_cancelled<T>(value: T) {
+    task::current().cancel();
+    drop(value);
+}
+
+/// Waits for the end of a task, also if the caller is cancelled.
+fn until_finished(task: &fibra::Task) {
+    while !task.is_finished() {}
+}
+
+#[test]
+fn a_cancelled_task_drops_each_of_ten_of_the_library_s_values_whole() {
+    let drops: [(&str, fn()); 14] = [
+        ("drains", || {
+            drop_cancelled(ten(|| {
+                let (sender, receiver) = unbounded();
+                sender.send(Waits(&WHOLE)).unwrap();
+                receiver.drain()
+            }));
+        }),
+        ("a drain", || {
+            let (sender, receiver) = unbounded();
+            (0..10).for_each(|_| sender.send(Waits(&WHOLE)).unwrap());
+            drop_cancelled(receiver.drain());
+        }),
+        ("groups with tasks that run", || {
+            drop_cancelled(ten(|| {
+                let (group, begun) = (TaskGroup::new(), Arc::new(ManualResetEvent::new(false)));
+                let (value, begins) = (Waits(&WHOLE), Arc::clone(&begun));
+                group.spawn(move || {
+                    begins.set();
+                    task::park();
+                    drop(value);
+                });
+                begun.wait();
+                group
+            }));
+        }),
+        ("groups with tasks that have not begun", || {
+            drop_cancelled(ten(|| {
+                let (group, value) = (TaskGroup::new(), Waits(&WHOLE));
+                group.spawn_local(move || drop(value));
+                group
+            }));
+        }),
+        ("groups with results", || {
+            drop_cancelled(ten(|| {
+                let group = TaskGroup::new();
+                until_finished(&group.spawn(|| Waits(&WHOLE)));
+                group
+            }));
+        }),
+        ("handles with results", || {
+            drop_cancelled(ten(|| {
+                let task = fibra::spawn(|| Waits(&WHOLE));
+                until_finished(task.task());
+                task
+            }));
+        }),
+        ("values behind the first failure of a group", || {
+            let group = TaskGroup::new();
+            group.spawn(|| Ok(ten(|| Waits(&WHOLE))));
+            group.spawn(|| Err(()));
+            cancel_once_a_drop_has_begun();
+            assert!(group.try_join_all().is_err());
+        }),
+        ("the former value of a watch", || {
+            let (sender, _receiver) = watch::channel(ten(|| Waits(&WHOLE)));
+            task::current().cancel();
+            assert!(sender.send(HashMap::new()).is_ok());
+        }),
+        ("the last value of a watch", || drop_cancelled(watch::channel(ten(|| Waits(&WHOLE))))),
+        ("an overwritten message of a broadcast", || {
+            let (sender, _receiver) = broadcast::channel(1);
+            assert!(sender.send(Arc::new(ten(|| Waits(&WHOLE)))).is_ok());
+            task::current().cancel();
+            assert!(sender.send(Arc::new(HashMap::new())).is_ok());
+        }),
+        ("the value of a loser", || {
+            let (me, values) = (task::current(), ten(|| Waits(&WHOLE)));
+            fibra::race(move || me.cancel(), move || values);
+        }),
+        ("what a loser has on its stack", || {
+            let (me, values) = (task::current(), ten(|| Waits(&WHOLE)));
+            let loser = move || {
+                task::park();
+                drop(values);
+            };
+            let winner = move || {
+                fibra::sleep(Duration::from_millis(1));
+                me.cancel();
+            };
+            fibra::race(winner, loser);
+        }),
+        ("the result of a child of a scope", || {
+            fibra::scope(|scope| {
+                let child = scope.spawn(|| ten(|| Waits(&WHOLE)));
+                until_finished(child.task());
+                drop_cancelled(child);
+            });
+        }),
+        ("a child of a scope that has not begun", || {
+            let values = ten(|| Waits(&WHOLE));
+            fibra::scope(|scope| {
+                scope.spawn_local(move || drop(values)).cancel();
+                task::current().cancel();
+            });
+        }),
+    ];
+    in_tasks(|| {
+        for (name, drops) in drops {
+            let before = WHOLE.load(Ordering::SeqCst);
+            _ = fibra::spawn(drops).join();
+            let dropped = || WHOLE.load(Ordering::SeqCst) - before;
+            // Tasks that a group has detached drop theirs by and by.
+            let begun = Instant::now();
+            while dropped() < 10 && begun.elapsed() < Duration::from_secs(10) {
+                fibra::yield_now();
+            }
+            assert_eq!(dropped(), 10, "{name}");
         }
     });
 }
