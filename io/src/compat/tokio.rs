@@ -48,7 +48,7 @@ thread_local! {
 /// What was spawned with `tokio::spawn`, such as the handlers of a server, panics in each wait of fibra, a sleep or a `recv`
 /// for example: it would block tokio's only thread. Await there, also the handle of a task that
 /// [`Handle::spawn`](fibra_runtime::Handle::spawn) starts for the call. A lock may be taken there. If it is contended, the thread
-/// waits for it; the first such lock of the process is reported on standard error.
+/// waits for it; the first such lock of the process is reported on standard error, with its place.
 ///
 /// # Examples
 /// ```

@@ -16,6 +16,8 @@ mod folder;
 mod paused;
 #[path = "../common/refused.rs"]
 mod refused;
+#[path = "../../../runtime/tests/common/rerun.rs"]
+mod rerun;
 #[path = "../common/until_full.rs"]
 mod until_full;
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::sides::guarded;
 use crate::common::{everywhere, in_tasks, nap, pair, runtime};
+use crate::rerun::{errors, is_child, rerun};
 use fibra_io::compat::{Async, tokio as beside_tokio};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -270,5 +271,62 @@ fn a_wait_on_the_thread_of_tokio_is_told_so() {
                 assert!(text.contains(word), "{name}: {text}");
             }
         }
+    });
+}
+
+#[test]
+fn a_contended_lock_on_the_thread_of_tokio_is_named_with_its_place() {
+    const TEST: &str = "tokio::a_contended_lock_on_the_thread_of_tokio_is_named_with_its_place";
+    if is_child() {
+        // More than once, since the lock may be free again before a slow thread comes to it. One is reported.
+        for _ in 0..5 {
+            let lock = Arc::new(fibra_sync::Mutex::new(()));
+            let (begin, begins) = std::sync::mpsc::channel();
+            let other = Arc::clone(&lock);
+            let locks = async move {
+                begin.send(()).unwrap();
+                drop(other.lock());
+            };
+            let guard = lock.lock();
+            let theirs = beside_tokio::handle().unwrap().spawn(locks);
+            begins.recv().unwrap();
+            thread::sleep(Duration::from_millis(20));
+            drop(guard);
+            fibra_runtime::block_on(theirs).unwrap();
+        }
+        return;
+    }
+    guarded(|| {
+        let output = rerun(TEST);
+        let text = errors(&output);
+        assert!(output.status.success(), "{text}");
+        let report = text.lines().find(|line| line.starts_with("fibra: a contended mutex at 0x"));
+        let report = report.unwrap_or_else(|| panic!("no report in: {text}"));
+        let place = concat!("locked at ", file!(), ":");
+        assert!(report.contains(place) && report.contains("blocks the only thread of tokio"), "{report}");
+    });
+}
+
+#[test]
+fn a_contended_lock_in_a_poll_panics_with_its_name_and_its_place() {
+    const TEST: &str = "tokio::a_contended_lock_in_a_poll_panics_with_its_name_and_its_place";
+    if is_child() {
+        let lock = fibra_sync::Mutex::new(());
+        let _guard = lock.lock();
+        let locks = || {
+            beside_tokio::block_on(async { drop(lock.lock()) });
+        };
+        let error = runtime(1).run(|| fibra_runtime::scope(|scope| scope.spawn(locks).join().unwrap_err()));
+        for part in ["mutex at 0x", "compat::tokio::block_on", "await its async form"] {
+            assert!(error.to_string().contains(part), "{error}");
+        }
+        return;
+    }
+    guarded(|| {
+        let output = rerun(TEST);
+        let text = errors(&output);
+        assert!(output.status.success(), "{text}");
+        let place = concat!("panicked at ", file!(), ":");
+        assert!(text.contains(place), "{text}");
     });
 }

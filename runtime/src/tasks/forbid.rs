@@ -5,6 +5,7 @@
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::sync::Once;
 
 use crate::base::abort::say;
@@ -116,7 +117,7 @@ thread_local! {
 /// Makes waits on the calling plain thread panic from now on: it runs all tasks of the runtime `whom`.
 ///
 /// Locks still wait, since their holders let go of them soon. The first contended one of the process
-/// is reported on standard error.
+/// is reported on standard error, with its place.
 pub fn forbid_thread_waits(whom: &'static str) {
     SERVES.set(Some(whom));
 }
@@ -149,14 +150,17 @@ pub(crate) fn check_thread_wait(name: impl FnOnce() -> String) {
 }
 
 /// Reports the first contended lock on a thread that must not wait.
+#[track_caller]
 pub(crate) fn note_thread_lock(record: *const WaitRecord) {
     static REPORTED: Once = Once::new();
+    let place = Location::caller();
     if let Some(whom) = SERVES.get() {
         REPORTED.call_once(|| {
-            let place = Backtrace::force_capture();
+            let frames = Backtrace::force_capture();
             let name = name_of(record);
             say(format_args!(
-                "a contended {name} blocks the only thread of {whom}, and so all of its tasks, until it is free; {place}"
+                "a contended {name}, locked at {place}, blocks the only thread of {whom}, and so all of its tasks, until it \
+                 is free\n{frames}"
             ));
         });
     }

@@ -119,6 +119,7 @@ impl Core {
     /// Takes the mutex if it is free, or waits for an unlock: a woken waiter at the front of the queue.
     ///
     /// Returns what the waiter was given, and `None` if `deadline` came first. `published` runs once the waiter is queued.
+    #[track_caller]
     pub(crate) fn wait(
         &self,
         waiter: Waiter,

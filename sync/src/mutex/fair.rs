@@ -59,6 +59,7 @@ unsafe impl RawMutexTimed for RawFairMutex {
         self.0.try_lock_for(timeout)
     }
 
+    #[track_caller]
     fn try_lock_until(&self, deadline: Instant) -> Option<GuardNoSend> {
         self.0.try_lock_until(deadline)
     }

@@ -38,11 +38,13 @@ impl RawMutex {
     /// Takes the mutex for the caller, whose waiter is at `me`, until `deadline`. Returns true if
     /// taken.
     #[cold]
+    #[track_caller]
     fn acquire(&self, me: Owner, deadline: Option<Instant>) -> bool {
         self.compete(Waiter::new(me, wait::current_worker()), Arrival::New, deadline)
     }
 
     /// Takes the mutex for a waiter that may have waited before. Returns true if taken.
+    #[track_caller]
     pub(crate) fn compete(&self, waiter: Waiter, arrival: Arrival, deadline: Option<Instant>) -> bool {
         let (mut waiter, mut arrival) = (waiter, arrival);
         let (me, word) = (waiter.owner(), self.core.word());
@@ -209,6 +211,7 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
         }
     }
 
+    #[track_caller]
     fn try_lock_until(&self, deadline: Instant) -> Option<GuardNoSend> {
         let me = wait::charged_waiter_address();
         let taken = self.core.word().take_free(me) || self.acquire(me, Some(deadline));

@@ -152,6 +152,7 @@ impl RawOnce {
     }
 
     /// Waits for the end of a run, unless the phase `is_over`.
+    #[track_caller]
     pub(super) fn wait(&self, ends: Ends, until: Until, is_over: impl Fn(Phase) -> bool) -> Outcome<()> {
         self.waiters
             .wait(

@@ -87,6 +87,7 @@ impl RawRwLock {
         self.wait(claim, deadline)
     }
 
+    #[track_caller]
     fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
         wait::back_off_until(Looks::Often, || self.state.try_claim(claim))
             || self.state.wait(claim, Until::shielded(deadline).described(&RWLOCK))
@@ -134,6 +135,7 @@ impl RawRwLock {
 
     /// Makes the upgradable reader the writer. The owner stays what it is.
     #[inline]
+    #[track_caller]
     fn upgrade_to(
         &self,
         guard: GuardNoSend,

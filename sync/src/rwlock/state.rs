@@ -300,6 +300,7 @@ impl State {
 
     /// Waits for `claim`. Returns true if it was granted.
     #[cold]
+    #[track_caller]
     pub(crate) fn wait(&self, claim: Claim, until: Until) -> bool {
         let mut waiter = Waiter { claim, worker: wait::current_worker(), woken: None, holds: false };
         loop {

@@ -70,6 +70,7 @@ impl Until {
 
     /// Sleeps once.
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn sleep(self, how: &impl WaitStrategy) -> Waking {
         match self.on_cancel {
             OnCancel::Unwind | OnCancel::UnwindLater => sleep(how, self.deadline),
@@ -137,6 +138,7 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     /// * `published` runs when the caller is queued and the lock is released, before the caller blocks. It must not wait.
     /// * `leave` runs under the lock when a deadline or a cancel ends the wait. What it serves is woken after it.
     #[inline(always)]
+    #[track_caller]
     pub fn wait<R>(
         &self,
         lane: usize,
@@ -157,6 +159,7 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     /// So large data are moved straight into it, and lie on the stack once. What `finish` leaves is dropped.
     #[expect(clippy::too_many_arguments, reason = "those of `wait`, each by its own name")]
     #[inline(always)]
+    #[track_caller]
     pub fn wait_then<R, O>(
         &self,
         lane: usize,
@@ -247,6 +250,7 @@ where
 
     /// Blocks the caller until the wait is over.
     #[inline(always)]
+    #[track_caller]
     fn block(&self, until: Until) -> Outcome<R> {
         loop {
             match self.settle(until.sleep(self)) {
