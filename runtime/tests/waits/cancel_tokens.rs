@@ -1,11 +1,13 @@
 //! Tokens that end scopes.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use crate::common::{hang_guard, runtime};
+use fibra_runtime::task::Cancelled;
 use fibra_runtime::{self as fibra, CancelToken, task, timeout};
 
 const SHORT: Duration = Duration::from_millis(3);
@@ -186,4 +188,22 @@ fn a_fire_at_any_moment_ends_this_scope_and_no_other() {
             }
         });
     }
+}
+
+#[test]
+fn a_cancelled_scope_becomes_an_io_error_that_can_be_told_from_others() {
+    in_task(1, || {
+        let token = CancelToken::new();
+        token.cancel();
+        let scoped = || -> io::Result<()> { Ok(token.scope(task::park)?) };
+        let error = scoped().unwrap_err();
+        // Not `Interrupted`, after which `read_exact` and the like try again, nor `TimedOut`, as a deadline.
+        assert_eq!(error.kind(), io::ErrorKind::Other);
+        assert!(error.get_ref().is_some_and(|inner| inner.is::<Cancelled>()), "{error:?}");
+        assert_eq!(error.to_string(), "the token of the scope was cancelled");
+        let cancelled: Cancelled = error.downcast().unwrap();
+        assert_eq!(Err(cancelled), token.scope(task::park));
+        let late: io::Error = timeout(Duration::ZERO, task::park).unwrap_err().into();
+        assert!(late.kind() == io::ErrorKind::TimedOut && late.downcast::<Cancelled>().is_err());
+    });
 }
