@@ -7,6 +7,8 @@ mod paused;
 
 mod attributes;
 mod balance;
+mod compiler;
+mod misuse;
 mod readiness;
 mod std_paths;
 mod virtual_time;
