@@ -213,7 +213,7 @@ impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         if let Some(half) = self.half.take() {
             wait::point();
-            half.hang_up();
+            half.hang_up(Side::Sender);
         }
     }
 }
@@ -240,11 +240,8 @@ impl<T> Receiver<T> {
     /// ```
     #[inline(always)]
     pub fn recv(mut self) -> Result<T, RecvError> {
-        match self.recv_to(None) {
-            Ok(value) => Ok(value),
-            Err(RecvTimeoutError::Closed) => Err(RecvError),
-            Err(RecvTimeoutError::Timeout) => unreachable!("there is no deadline"),
-        }
+        wait::checkpoint();
+        Half::receive(&mut self.half, None, RecvError, || unreachable!("there is no deadline"))
     }
 
     /// Waits for the value, at most for `timeout`.
@@ -283,11 +280,7 @@ impl<T> Receiver<T> {
     #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
-        if self.half.is_none() {
-            return Err(RecvTimeoutError::Closed);
-        }
-        let outcome = Half::receive(&mut self.half, deadline).ok_or(RecvTimeoutError::Timeout)?;
-        outcome.ok_or(RecvTimeoutError::Closed)
+        Half::receive(&mut self.half, deadline, RecvTimeoutError::Closed, || RecvTimeoutError::Timeout)
     }
 
     /// Takes the value without waiting.
@@ -308,7 +301,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         wait::charge();
         match self.has_outcome() {
-            true => self.take_outcome().ok_or(TryRecvError::Closed),
+            true => self.take_outcome(TryRecvError::Closed),
             false => Err(TryRecvError::Empty),
         }
     }
@@ -354,9 +347,12 @@ impl<T> Receiver<T> {
         self.half.as_ref().is_some_and(Half::has_value)
     }
 
-    /// Leaves the channel, with the value if there is one.
-    fn take_outcome(&mut self) -> Option<T> {
-        self.half.take()?.take()
+    /// Leaves the channel, with the value if there is one, and with `closed` otherwise.
+    fn take_outcome<E>(&mut self, closed: E) -> Result<T, E> {
+        match self.half.take() {
+            Some(half) => half.take_or(closed),
+            None => Err(closed),
+        }
     }
 }
 
@@ -364,7 +360,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let Some(half) = self.half.take() else { return };
         wait::point();
-        if let Some(value) = half.take() {
+        if let Ok(value) = half.take_or(()) {
             // No cancellation cuts its destructor short.
             shield(|| drop(value));
         }
@@ -384,7 +380,7 @@ impl<T> Future for Receiver<T> {
         if budget::gives_way(&mut self.gave_way, cx) {
             return Poll::Pending;
         }
-        Poll::Ready(self.take_outcome().ok_or(RecvError))
+        Poll::Ready(self.take_outcome(RecvError))
     }
 }
 
