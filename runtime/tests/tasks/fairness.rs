@@ -99,7 +99,7 @@ fn a_loop_over_any_look_at_tasks_starves_no_task() {
         }),
         ("TaskGroup::len", || {
             let (group, _joiner) = joined_beside();
-            look_until(|| group.len() == 0);
+            look_until(|| group.len().eq(&0));
         }),
         ("TaskGroup::is_empty", || {
             let (group, _joiner) = joined_beside();
