@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use crate::answers;
 use crate::oracle::Oracle;
 
 thread_local! {
@@ -15,6 +16,7 @@ thread_local! {
 /// Makes the calling thread simulate a run until the result is dropped.
 pub(crate) fn enter(run: &Arc<Oracle>) -> Entered {
     RUN.set(Some(Arc::clone(run)));
+    answers::enter(run.lock().random.get_seed());
     Entered(())
 }
 
@@ -22,6 +24,7 @@ pub(crate) struct Entered(());
 
 impl Drop for Entered {
     fn drop(&mut self) {
+        answers::leave();
         RUN.set(None);
     }
 }

@@ -1,12 +1,16 @@
 #![doc = include_str!("../README.md")]
-#![forbid(unsafe_code)]
 
+mod answers;
 #[doc(hidden)]
 pub mod attributes;
+mod blocking;
 mod context;
 mod explore;
 mod host;
 mod host_id;
+#[cfg(target_os = "linux")]
+#[doc(hidden)]
+pub mod interpose;
 pub mod net;
 mod oracle;
 mod script;
@@ -14,6 +18,7 @@ mod scripted;
 mod sim;
 mod strategy;
 
+pub use blocking::allow_threads;
 pub use context::{buggify, point, random, random_below};
 pub use explore::{Exploration, check, check_exhaustive, check_pct, replay};
 pub use host::{Host, host, restarting_host};

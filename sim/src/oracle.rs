@@ -13,6 +13,7 @@ use fastrand::Rng;
 use fibra::Task;
 use fibra_runtime::wait::{self, Asked};
 
+use crate::answers;
 use crate::net::network::Network;
 use crate::script::Script;
 use crate::strategy::Strategy;
@@ -45,6 +46,8 @@ pub(crate) struct Run {
     pub(crate) decisions: u64,
     max_steps: u64,
     pub(crate) ran_out: bool,
+    /// What the program did that a simulation refuses. Then the run fails, whatever comes of it.
+    pub(crate) refused: Option<String>,
     /// The main task, until it is cancelled for the steps that the run has taken.
     main: Option<Task>,
     main_id: u64,
@@ -84,6 +87,7 @@ impl Oracle {
             decisions: 0,
             max_steps,
             ran_out: false,
+            refused: None,
             main: None,
             main_id: 0,
             panics: Vec::new(),
@@ -111,6 +115,7 @@ impl Oracle {
 
     /// Begins the run. Called by its main task, which a run that takes too many steps cancels.
     pub(crate) fn begin(&self) {
+        answers::begin();
         let (main, mut run) = (fibra::task::current(), self.lock());
         (run.main_id, run.main) = (main.id(), Some(main));
     }
@@ -146,6 +151,19 @@ impl Oracle {
         }
     }
 
+    /// Returns true once the end has been told.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.lock().ended.is_none()
+    }
+
+    /// Fails the run and keeps its thread: the tasks cannot be unwound, and what they borrow must stay.
+    pub(crate) fn end_stuck(&self, failure: String) -> ! {
+        self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_stuck: true });
+        loop {
+            thread::park();
+        }
+    }
+
     /// Takes the strategy of a run that has ended.
     pub(crate) fn take_strategy(&self) -> Strategy {
         mem::replace(&mut self.lock().strategy, Strategy::Fifo)
@@ -166,12 +184,7 @@ impl wait::Oracle for Oracle {
     fn stuck(&self, waits: String) {
         let panics: String =
             self.lock().panics.iter().map(|(_, told)| format!("\nbefore that, {told}")).collect();
-        let failure = format!("all tasks sleep for ever:{waits}{panics}");
-        self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_stuck: true });
-        // The tasks cannot be unwound, and what they borrow must stay: so must the thread and its runtime.
-        loop {
-            thread::park();
-        }
+        self.end_stuck(format!("all tasks sleep for ever:{waits}{panics}"));
     }
 }
 

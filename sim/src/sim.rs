@@ -182,12 +182,10 @@ impl Builder {
         if !end.is_stuck {
             thread.join().expect("a run catches its panics");
         }
-        let run = oracle.lock();
-        let failure = match (&run.panic_of_host, run.ran_out) {
-            (Some(told), _) => Some(told.clone()),
-            (None, true) => Some(format!("the run has taken more than {} steps", self.max_steps)),
-            (None, false) => end.failure,
-        };
+        let mut run = oracle.lock();
+        let ran_out = || format!("the run has taken more than {} steps", self.max_steps);
+        let refused = run.refused.take().or_else(|| run.panic_of_host.take());
+        let failure = refused.or_else(|| run.ran_out.then(ran_out)).or(end.failure);
         let report = Report { seed, steps: run.steps, elapsed: end.elapsed, fingerprint: run.fingerprint };
         let (script, trace, decisions) = (run.script.clone(), run.trace.clone(), run.decisions);
         drop(run);
@@ -212,7 +210,15 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
     let runtime = fibra::Runtime::builder().oracle(oracle.clone()).seed(seed);
     let network: Arc<dyn fibra_io::network::Network> = Arc::clone(oracle.network()) as _;
     let runtime = runtime.driver(fibra_io::simulated_driver(network));
-    let runtime = runtime.on_task_panic(hook).panic_log(&unobserved);
+    // A run that has ended may have left a task behind that holds its thread.
+    let run = Arc::clone(oracle);
+    let on_stall = move |stall: &fibra::Stall| {
+        if !run.has_ended() {
+            let told = format!("fibra: {stall}\n");
+            eprint!("{told}");
+        }
+    };
+    let runtime = runtime.on_task_panic(hook).panic_log(&unobserved).on_stall(on_stall);
     let result = catch_unwind(AssertUnwindSafe(|| {
         runtime.run(|| {
             oracle.begin();
@@ -223,27 +229,32 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
             end
         })
     }));
+    // Code that is no cancellation point may have gone on beyond its limit.
+    let is_late = limit.is_some_and(|limit| elapsed > limit);
     let failure = match result {
-        Ok(Ok(Ok(()))) => {
+        Ok(Ok(Ok(()))) if !is_late => {
             unobserved.unobserved().next().map(|told| format!("no join observed a panic: {told}"))
         }
-        Ok(Ok(Err(_))) => Some(format!("the time limit of {:?} has passed", limit.unwrap_or_default())),
+        Ok(Ok(_)) => Some(format!("the time limit of {:?} has passed", limit.unwrap_or_default())),
         Ok(Err(error)) => Some(format!("the simulation could not start: {error}")),
         Err(payload) => Some(oracle.panic_of_main().unwrap_or_else(|| text_of(&*payload))),
     };
     End { elapsed, failure, is_stuck: false }
 }
 
-/// Describes a panic, without the task's id: that differs from run to run.
+/// Describes a panic.
 fn describe(panic: &fibra::TaskPanic<'_>) -> String {
-    let task = panic.task();
-    let name = match (task.name(), task.spawned_at()) {
+    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
+    format!("{} panicked{place}: {}", name_of(panic.task()), panic.message().unwrap_or("no message"))
+}
+
+/// Names a task, without its id: that differs from run to run.
+pub(crate) fn name_of(task: &fibra::Task) -> String {
+    match (task.name(), task.spawned_at()) {
         (Some(name), _) => format!("task '{name}'"),
         (None, Some(place)) => format!("the task spawned at {place}"),
         (None, None) => "a task of the library".to_owned(),
-    };
-    let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
-    format!("{name} panicked{place}: {}", panic.message().unwrap_or("no message"))
+    }
 }
 
 fn text_of(payload: &(dyn Any + Send)) -> String {
