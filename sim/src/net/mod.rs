@@ -1,6 +1,6 @@
 //! The network of a simulation, and its faults.
 //!
-//! Each [`host`](crate::host) of a simulated program has an address, and its sockets lead to those of the other hosts. The
+//! Each [`host`](crate::host()) of a simulated program has an address, and its sockets lead to those of the other hosts. The
 //! program uses them as any others: `TcpStream::connect("server:80")` looks the name of a host up and connects.
 //!
 //! Packets take from half a millisecond to two milliseconds unless [`latency`] sets it, and arrive in any order. A stream
