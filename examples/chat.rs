@@ -28,21 +28,24 @@ enum News {
 
 fn main() -> io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7777".to_owned());
-    fibra::run(|| {
-        let interrupt = Signal::new(SIGINT)?;
-        exit_on_repeat(SIGINT)?;
-        let listener = TcpListener::bind(address)?;
-        println!("listening on {}", listener.local_addr()?);
-        let stop = CancelToken::new();
-        let serving = {
-            let stop = stop.clone();
-            fibra::spawn(move || serve(listener, &stop))
-        };
-        interrupt.recv();
-        stop.cancel();
-        println!("{}", serving.join().expect("the server does not panic"));
-        Ok(())
-    })
+    println!("{}", fibra::run(|| open(&address))?);
+    Ok(())
+}
+
+/// Opens the room until Ctrl-C, and returns a report.
+pub(crate) fn open(address: &str) -> io::Result<String> {
+    let interrupt = Signal::new(SIGINT)?;
+    exit_on_repeat(SIGINT)?;
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    let stop = CancelToken::new();
+    let serving = {
+        let stop = stop.clone();
+        fibra::spawn(move || serve(listener, &stop))
+    };
+    interrupt.recv();
+    stop.cancel();
+    Ok(serving.join().expect("the server does not panic"))
 }
 
 /// Accepts guests until the stop signal, and returns how many it had to disconnect.

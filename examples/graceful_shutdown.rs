@@ -14,7 +14,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 
 fn main() -> io::Result<()> {
     fibra::run(|| {
@@ -43,7 +43,7 @@ fn main() -> io::Result<()> {
 }
 
 /// Serves until the stop signal, and reports how the connections ended.
-fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> String {
+pub(crate) fn serve(listener: TcpListener, stop: &CancelToken, begun: &Arc<WaitGroup>) -> String {
     let connections = TaskGroup::new();
     let ended = Cell::new(0);
     _ = stop.scope(|| {
@@ -83,7 +83,7 @@ fn answer(mut stream: TcpStream, begun: &WaitGroup) -> io::Result<()> {
     write!(stream, "worked for {} ms", line.trim())
 }
 
-fn ask(address: SocketAddr, millis: u64) -> io::Result<String> {
+pub(crate) fn ask(address: SocketAddr, millis: u64) -> io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
     writeln!(stream, "{millis}")?;
     let mut answer = String::new();

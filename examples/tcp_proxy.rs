@@ -20,24 +20,28 @@ fn main() -> io::Result<()> {
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8888".to_owned());
     let grace = env::var("GRACE_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(2000);
     let grace = Duration::from_millis(grace);
-    fibra::run(|| {
-        let interrupt = Signal::new(SIGINT)?;
-        exit_on_repeat(SIGINT)?;
-        let listener = TcpListener::bind(address)?;
-        println!("listening on {}", listener.local_addr()?);
-        let stop = CancelToken::new();
-        let waiter = {
-            let stop = stop.clone();
-            fibra::spawn(move || {
-                interrupt.recv();
-                stop.cancel();
-            })
-        };
-        let (ended, cut_off) = serve(listener, &server, &stop, grace);
-        println!("{ended} connections ended by themselves, {cut_off} were cut off");
-        waiter.cancel();
-        Ok(())
-    })
+    let (ended, cut_off) = fibra::run(|| forward(&address, &server, grace))?;
+    println!("{ended} connections ended by themselves, {cut_off} were cut off");
+    Ok(())
+}
+
+/// Forwards the connections to an address until Ctrl-C, and returns what [`serve`] does.
+pub(crate) fn forward(address: &str, server: &str, grace: Duration) -> io::Result<(usize, usize)> {
+    let interrupt = Signal::new(SIGINT)?;
+    exit_on_repeat(SIGINT)?;
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    let stop = CancelToken::new();
+    let waiter = {
+        let stop = stop.clone();
+        fibra::spawn(move || {
+            interrupt.recv();
+            stop.cancel();
+        })
+    };
+    let counts = serve(listener, server, &stop, grace);
+    waiter.cancel();
+    Ok(counts)
 }
 
 /// Serves until the stop signal. Returns how many connections ended by themselves and how many did not.

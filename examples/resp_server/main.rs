@@ -43,27 +43,30 @@ fn main() -> io::Result<()> {
     let address = env::args().nth(1).unwrap_or_else(|| "127.0.0.1:6379".to_owned());
     let patience = env::var("PATIENCE_MS").ok().and_then(|millis| millis.parse().ok()).unwrap_or(10_000);
     let patience = Duration::from_millis(patience);
-    fibra::run(|| {
-        let interrupt = Signal::new(SIGINT)?;
-        exit_on_repeat(SIGINT)?;
-        let listener = TcpListener::bind(address)?;
-        println!("listening on {}", listener.local_addr()?);
-        io::stdout().flush()?;
-        let store = Arc::new(Store::new());
-        let connections = TaskGroup::new();
-        let sweeper = fibra::spawn({
-            let store = Arc::clone(&store);
-            move || sweep(&store)
-        });
-        fibra::race(|| accept(&listener, &connections, &store, patience), || interrupt.recv());
-        drop(listener);
-        sweeper.cancel();
-        // The cancel reaches each connection where it waits for a request.
-        connections.cancel_all();
-        connections.join_all();
-        println!("{} keys are forgotten", store.counts().0);
-        Ok(())
-    })
+    println!("{} keys are forgotten", fibra::run(|| serve(&address, patience))?);
+    Ok(())
+}
+
+/// Serves until Ctrl-C, and returns how many keys there were.
+pub(crate) fn serve(address: &str, patience: Duration) -> io::Result<usize> {
+    let interrupt = Signal::new(SIGINT)?;
+    exit_on_repeat(SIGINT)?;
+    let listener = TcpListener::bind(address)?;
+    println!("listening on {}", listener.local_addr()?);
+    io::stdout().flush()?;
+    let store = Arc::new(Store::new());
+    let connections = TaskGroup::new();
+    let sweeper = fibra::spawn({
+        let store = Arc::clone(&store);
+        move || sweep(&store)
+    });
+    fibra::race(|| accept(&listener, &connections, &store, patience), || interrupt.recv());
+    drop(listener);
+    sweeper.cancel();
+    // The cancel reaches each connection where it waits for a request.
+    connections.cancel_all();
+    connections.join_all();
+    Ok(store.counts().0)
 }
 
 /// Accepts connections until it is cancelled.
