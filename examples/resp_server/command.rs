@@ -3,6 +3,7 @@
 use super::parse::{Request, integer};
 use super::reply;
 use super::store::Store;
+use fibra::time;
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
@@ -199,7 +200,7 @@ impl<'a> Call<'a, '_> {
             None => -2,
             Some(None) => -1,
             Some(Some(deadline)) => {
-                let left = deadline.saturating_duration_since(Instant::now()).as_millis() as i64;
+                let left = deadline.saturating_duration_since(time::now()).as_millis() as i64;
                 left.saturating_add(millis / 2) / millis
             }
         };
@@ -291,5 +292,5 @@ impl<'a> Call<'a, '_> {
 /// overflow.
 fn after(time: i64, millis: i64) -> Option<Instant> {
     let millis = time.checked_mul(millis)?;
-    Instant::now().checked_add(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
+    time::now().checked_add(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
 }

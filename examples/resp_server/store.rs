@@ -4,6 +4,7 @@
 //! expired value is invisible at once. The next write to its key or the next sweep removes it.
 
 use fibra::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use fibra::time;
 use std::collections::{BTreeSet, HashMap};
 use std::hash::{BuildHasher, RandomState};
 use std::mem;
@@ -124,7 +125,7 @@ impl Shard {
 
     /// Removes at most so many expired entries. Returns how many it removed.
     fn sweep(&mut self, most: usize) -> usize {
-        let now = Instant::now();
+        let now = time::now();
         for swept in 0..most {
             match self.deadlines.first() {
                 Some((deadline, _)) if *deadline <= now => {}
@@ -140,6 +141,6 @@ impl Shard {
 
 impl Entry {
     fn is_live(&self) -> bool {
-        self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+        self.deadline.is_none_or(|deadline| time::now() < deadline)
     }
 }
