@@ -93,7 +93,8 @@ impl Test {
         if !runtime.shutdown_timeout(LAST).is_empty() {
             exit(name, &failures, &handle);
         }
-        failures.extend(log.unobserved().map(|panic| format!("a panic was observed by no join: {panic}")));
+        failures
+            .extend(log.unobserved().map(|(_, panic)| format!("a panic was observed by no join: {panic}")));
         if !failures.is_empty() {
             eprint!("{}", report(name, &failures));
             match should_panic {

@@ -150,7 +150,8 @@ impl Host {
     /// Kills the host, as if its process was killed.
     ///
     /// Its connections are reset, which the other ends see unless a link is cut. Then its tasks are cancelled, and unwind
-    /// without a network. Returns when they have ended. A task of the host itself is cancelled by its call.
+    /// without a network. Returns when they have ended; a panic on the way fails no run. A task of the host itself is cancelled
+    /// by its call.
     ///
     /// # Cancellation
     /// A cancellation point, if its tasks do not end at once.

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::mem;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,6 +53,8 @@ pub(crate) struct Run {
     main_id: u64,
     /// The panics of tasks by their ids, in their order.
     panics: Vec<(u64, String)>,
+    /// The tasks that a crash of their host has ended with a panic.
+    ends_of_crashes: HashSet<u64>,
     /// Takes the end of the run, once.
     ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
@@ -91,6 +93,7 @@ impl Oracle {
             main: None,
             main_id: 0,
             panics: Vec::new(),
+            ends_of_crashes: HashSet::new(),
             ended: Some(ended),
             numbers: HashMap::new(),
             panic_of_host: None,
@@ -120,9 +123,22 @@ impl Oracle {
         (run.main_id, run.main) = (main.id(), Some(main));
     }
 
-    /// Notes the panic of a task, which may catch it.
+    /// Notes the panic of a task, which may catch it. A task that a crash ends may panic, where it finds another one of its host
+    /// cancelled before it.
     pub(crate) fn note_panic(&self, task: &Task, told: String) {
-        self.lock().panics.push((task.id(), told));
+        let host = self.network.tasks().host_of(task.id());
+        let is_crash = !self.network.is_up(host);
+        let mut run = self.lock();
+        if is_crash {
+            run.ends_of_crashes.insert(task.id());
+        } else {
+            run.panics.push((task.id(), told));
+        }
+    }
+
+    /// Returns true if the panic of a task was a part of a crash, which fails no run.
+    pub(crate) fn is_end_of_crash(&self, task: u64) -> bool {
+        self.lock().ends_of_crashes.contains(&task)
     }
 
     /// Ends the run, since a panic has ended the body of a host, which runs in this task.

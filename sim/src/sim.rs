@@ -233,7 +233,8 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
     let is_late = limit.is_some_and(|limit| elapsed > limit);
     let failure = match result {
         Ok(Ok(Ok(()))) if !is_late => {
-            unobserved.unobserved().next().map(|told| format!("no join observed a panic: {told}"))
+            let mut panics = unobserved.unobserved().filter(|(task, _)| !oracle.is_end_of_crash(*task));
+            panics.next().map(|(_, told)| format!("no join observed a panic: {told}"))
         }
         Ok(Ok(_)) => Some(format!("the time limit of {:?} has passed", limit.unwrap_or_default())),
         Ok(Err(error)) => Some(format!("the simulation could not start: {error}")),

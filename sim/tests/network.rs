@@ -398,6 +398,29 @@ fn a_crashed_hosts_peers_see_it_and_it_comes_back() {
 }
 
 #[test]
+fn the_panics_of_a_crashing_host_fail_no_run() {
+    simulate(|| {
+        let server = host("server", || {
+            let children = [(); 3].map(|()| fibra::spawn(fibra::task::park));
+            // Some were cancelled before this task, some after it.
+            children.into_iter().for_each(|child| child.join().unwrap());
+        });
+        time::sleep(SECOND);
+        server.crash();
+        server.restart();
+        time::sleep(SECOND);
+        server.crash();
+        server.join();
+    });
+    let failure = Sim::builder().build().try_run(|| {
+        let server = host("server", || panic!("by itself"));
+        time::sleep(SECOND);
+        server.crash();
+    });
+    assert!(failure.unwrap_err().reason().contains("by itself"));
+}
+
+#[test]
 fn a_crash_behind_a_partition_is_seen_after_it() {
     simulate(|| {
         let server = echo_server();

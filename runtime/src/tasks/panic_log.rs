@@ -27,9 +27,9 @@ pub(crate) fn replace(log: Option<PanicLog>) -> Option<PanicLog> {
 }
 
 impl PanicLog {
-    /// Returns what is to be said of each panic, in the order of the tasks.
-    pub fn unobserved(&self) -> impl Iterator<Item = String> + use<> {
-        self.lock().clone().into_values()
+    /// Returns the id of each task that panicked, in their order, and what is to be said of it.
+    pub fn unobserved(&self) -> impl Iterator<Item = (u64, String)> + use<> {
+        self.lock().clone().into_iter()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {

@@ -87,6 +87,11 @@ impl Network {
         (machine.is_up, machine.process) = (true, next_process());
     }
 
+    /// Returns false between a crash and the restart.
+    pub(crate) fn is_up(&self, host: HostId) -> bool {
+        self.lock().host(host).is_up
+    }
+
     /// Returns the number of a host's process.
     pub(crate) fn process_of(&self, host: HostId) -> u64 {
         self.lock().host(host).process
