@@ -220,6 +220,32 @@ fn one_direction_ends_and_the_other_goes_on() {
 }
 
 #[test]
+fn a_stream_that_both_sides_have_ended_is_read_to_its_end() {
+    simulate(|| {
+        let server = host("server", || {
+            let (mut stream, _) = TcpListener::bind("0.0.0.0:80").unwrap().accept().unwrap();
+            let mut request = String::new();
+            stream.read_to_string(&mut request).unwrap();
+            stream.write_all(request.to_uppercase().as_bytes()).unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            time::sleep(2 * SECOND);
+            assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+            assert_eq!(stream.local_addr().unwrap().port(), 80);
+        });
+        time::sleep(SECOND);
+        let mut stream = TcpStream::connect("server:80").unwrap();
+        let local = stream.local_addr().unwrap();
+        stream.write_all(b"request").unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        time::sleep(SECOND);
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert_eq!((answer.as_str(), stream.local_addr().unwrap()), ("REQUEST", local));
+        server.join();
+    });
+}
+
+#[test]
 fn a_close_with_unread_bytes_resets() {
     simulate(|| {
         let server = host("server", || {

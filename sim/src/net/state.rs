@@ -38,6 +38,8 @@ pub(super) struct State {
     next_packet: u64,
     /// Packets that wait for a link, in their order.
     held: Vec<Packet>,
+    /// The connections that both sides have ended, in that order.
+    pub(super) finished: VecDeque<u64>,
     /// The sockets whose messages wait for their programs.
     pub(super) waiting: BTreeSet<u64>,
     /// Room for what a system call reads.
@@ -100,6 +102,7 @@ impl State {
             wire: BTreeMap::new(),
             next_packet: 0,
             held: Vec::new(),
+            finished: VecDeque::new(),
             waiting: BTreeSet::new(),
             buf: Vec::new(),
         })
@@ -156,14 +159,14 @@ impl State {
 
     /// Forgets a socket, and frees its port.
     pub(super) fn remove(&mut self, id: u64) -> Option<Socket> {
-        let socket = self.sockets.remove(&id)?;
-        self.unbind(id, &socket);
-        Some(socket)
+        self.unbind(id);
+        self.sockets.remove(&id)
     }
 
-    fn unbind(&mut self, id: u64, socket: &Socket) {
-        let Some(local) = socket.local else { return };
-        let key = (socket.role.transport(), socket.host, local.port());
+    /// Frees the port of a socket.
+    pub(super) fn unbind(&mut self, id: u64) {
+        let Some(Socket { local: Some(local), role, host, .. }) = self.sockets.get(&id) else { return };
+        let key = (role.transport(), *host, local.port());
         if self.bound.get(&key) == Some(&id) {
             self.bound.remove(&key);
         }

@@ -28,6 +28,9 @@ const GIVE_UP: Duration = Duration::from_secs(127);
 /// When an attempt to connect to an address without a host fails.
 const UNREACHABLE: Duration = Duration::from_secs(3);
 
+/// How many connections that both sides have ended still have addresses.
+const MOST_FINISHED: usize = 1024;
+
 /// When an attempt that found no room in the queue of the listener is repeated.
 const QUEUE_FULL: Duration = Duration::from_secs(1);
 
@@ -139,6 +142,7 @@ impl State {
     fn send_end(&mut self, id: u64) -> io::Result<()> {
         let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
         let (ended, closed) = (stream.ended && !stream.has_sent_end, stream.closed);
+        let both_ended = stream.end_is_told;
         let was_reset = closed && descriptors::was_reset(ours)?;
         stream.has_sent_end |= ended;
         if was_reset {
@@ -146,8 +150,31 @@ impl State {
         } else if ended {
             self.send_from(id, Content::End);
         }
-        if closed {
-            self.remove(id);
+        match closed {
+            // The system says the same whether the program has closed its end or just ended it.
+            true if both_ended && !was_reset => self.finish(id),
+            true => {
+                self.remove(id);
+                Ok(())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Closes the network's end of a stream that both sides have ended. The program may read it to its end.
+    fn finish(&mut self, id: u64) -> io::Result<()> {
+        let Some((_, ours)) = self.stream(id) else { return Ok(()) };
+        // Nothing is unread, so the program's end is not reset.
+        descriptors::take_byte(ours)?;
+        self.unbind(id);
+        if let Some(socket) = self.socket(id) {
+            socket.ours = None;
+        }
+        self.finished.push_back(id);
+        if self.finished.len() > MOST_FINISHED
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            self.remove(oldest);
         }
         Ok(())
     }
@@ -205,7 +232,7 @@ impl State {
             }
         }
         if stream.inbox.is_empty() && stream.end_is_near {
-            stream.end_is_near = false;
+            (stream.end_is_near, stream.end_is_told) = (false, true);
             descriptors::end(ours);
         }
         let Some(peer) = peer.filter(|_| given > 0) else { return Ok(()) };
