@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all.
+# Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all. Before that it
+# runs the examples simulated, with many seeds.
 # Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]; a quick look: ci/stress.sh 1 park
 cd "$(dirname "$0")/.." || exit 1
 count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp) list=$(mktemp)
@@ -58,7 +59,14 @@ be_idle() {
 all >"$list" && all --release >>"$list" || { echo "the tests do not build"; exit 1; }
 chosen <"$list" >"$log" || exit 1
 mapfile -t tests <"$log"
-((${#tests[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
+binaries -p fibra-sim --test examples --release >"$list" || { echo "the simulated tests do not build"; exit 1; }
+chosen <"$list" >"$log" || exit 1
+mapfile -t simulated <"$log"
+((${#tests[@]} + ${#simulated[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
+# The seeds are the repetitions, and what else the machine does is no matter.
+for test in "${simulated[@]}"; do
+    limit=7200 attempt "simulated" env FIBRA_SIM_RUNS=10000 "$test" ${filter:+"$filter"}
+done
 for round in $(seq "$count"); do
     for test in "${tests[@]}"; do
         be_busy
