@@ -113,6 +113,8 @@ pub enum SocketOption {
     NoDelay,
     /// `IP_TTL`.
     TimeToLive,
+    /// `SO_REUSEPORT`, which some systems do not have for sockets of the Unix family.
+    ReusePort,
     /// `TCP_KEEPIDLE`, in seconds.
     KeepaliveIdle,
     /// `TCP_KEEPINTVL`, in seconds.

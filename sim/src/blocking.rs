@@ -58,7 +58,7 @@ pub(crate) fn refuses_thread() -> bool {
             "starts a thread of the system, which would run beside the simulation: spawn a task, or \
              start it in `fibra_sim::allow_threads`",
         );
-        run.lock().refused.get_or_insert(told);
+        run.lock().reason.get_or_insert(told);
     }
     refused
 }

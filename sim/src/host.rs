@@ -18,6 +18,9 @@ use crate::oracle::Oracle;
 const LOOKS: u32 = 100;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
+/// The time between a panic of a body and its restart.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// A host of a simulated program: tasks with an address of their own, that crash together.
 ///
 /// Dropped, it runs on.
@@ -66,7 +69,7 @@ pub fn host(name: &str, body: impl Fn() + Send + Sync + 'static) -> Host {
     start(name, Arc::new(body))
 }
 
-/// Starts a host whose body runs again when it has panicked.
+/// Starts a host whose body runs again a second after it has panicked.
 ///
 /// As after a [crash](Host::crash), the other tasks of the host are cancelled before, and its connections reset.
 ///
@@ -99,6 +102,7 @@ pub fn restarting_host(name: &str, body: impl Fn() + Send + Sync + 'static) -> H
                     let host = run.network().tasks().present_host();
                     run.network().crash(host);
                     cancel_tasks(&run, host);
+                    fibra::sleep(PAUSE);
                     run.network().restart(host);
                 }
             }
@@ -155,6 +159,9 @@ impl Host {
     ///
     /// # Cancellation
     /// A cancellation point, if its tasks do not end at once.
+    ///
+    /// # Panics
+    /// Panics outside the tasks of the simulation.
     pub fn crash(&self) {
         self.run.network().crash(self.id);
         cancel_tasks(&self.run, self.id);
@@ -169,6 +176,9 @@ impl Host {
     ///
     /// # Cancellation
     /// As [`crash`](Self::crash).
+    ///
+    /// # Panics
+    /// Panics outside the tasks of the simulation.
     pub fn restart(&self) {
         self.crash();
         self.run.network().restart(self.id);
@@ -183,6 +193,9 @@ impl Host {
     ///
     /// # Cancellation
     /// As [`crash`](Self::crash), if it is the end.
+    ///
+    /// # Panics
+    /// Panics outside the tasks of the simulation.
     ///
     /// # Examples
     /// ```

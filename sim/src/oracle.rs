@@ -46,8 +46,8 @@ pub(crate) struct Run {
     pub(crate) decisions: u64,
     max_steps: u64,
     pub(crate) ran_out: bool,
-    /// What the program did that a simulation refuses. Then the run fails, whatever comes of it.
-    pub(crate) refused: Option<String>,
+    /// Why the run fails, whatever its main task does: a refused call, or the panic of a host's body or of a rule.
+    pub(crate) reason: Option<String>,
     /// The main task, until it is cancelled for the steps that the run has taken.
     main: Option<Task>,
     main_id: u64,
@@ -59,8 +59,6 @@ pub(crate) struct Run {
     ended: Option<Sender<End>>,
     /// The numbers of the tasks, by their ids: in the order in which they first appeared.
     numbers: HashMap<u64, u32>,
-    /// The panic of a host's body that has ended the run.
-    pub(crate) panic_of_host: Option<String>,
     /// The id of the task that runs, or has run last. It has spawned the tasks that come up for the first time.
     last: u64,
     network: Arc<Network>,
@@ -89,14 +87,13 @@ impl Oracle {
             decisions: 0,
             max_steps,
             ran_out: false,
-            refused: None,
+            reason: None,
             main: None,
             main_id: 0,
             panics: Vec::new(),
             ends_of_crashes: HashSet::new(),
             ended: Some(ended),
             numbers: HashMap::new(),
-            panic_of_host: None,
             last: 0,
             network: Arc::clone(&network),
             ready: Vec::new(),
@@ -143,9 +140,18 @@ impl Oracle {
 
     /// Ends the run, since a panic has ended the body of a host, which runs in this task.
     pub(crate) fn end_for_panic(&self, body: &Task) {
+        let run = self.lock();
+        let panic = run.panics.iter().rfind(|(task, _)| *task == body.id()).map(|(_, told)| told.clone());
+        drop(run);
+        if let Some(told) = panic {
+            self.end_for(told);
+        }
+    }
+
+    /// Ends the run as a failure for that reason.
+    pub(crate) fn end_for(&self, reason: String) {
         let mut run = self.lock();
-        let panic = run.panics.iter().rfind(|(task, _)| *task == body.id());
-        run.panic_of_host = panic.map(|(_, told)| told.clone());
+        run.reason.get_or_insert(reason);
         let main = run.main.take();
         drop(run);
         if let Some(main) = main {

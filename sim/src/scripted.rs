@@ -6,9 +6,10 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fibra::sync::{Condvar, Mutex, MutexGuard};
+use fibra::time;
 
 /// A stream whose other end follows a script: the program under test reads and writes it as it would a socket.
 ///
@@ -25,7 +26,7 @@ use fibra::sync::{Condvar, Mutex, MutexGuard};
 /// ```
 /// use fibra_sim::Scripted;
 /// use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 ///
 /// fn greet(stream: Scripted) -> std::io::Result<String> {
 ///     let mut name = String::new();
@@ -53,6 +54,8 @@ enum Step {
     Send(VecDeque<u8>),
     Expect(VecDeque<u8>),
     Wait(Duration),
+    /// A wait that has begun.
+    WaitTo(Instant),
     Fail(io::Error),
 }
 
@@ -99,10 +102,14 @@ impl Shared {
                     self.over.notify_all();
                 }
                 Some(Step::Wait(time)) => {
-                    let time = *time;
+                    let end = time::now() + *time;
+                    steps[0] = Step::WaitTo(end);
+                }
+                Some(Step::WaitTo(end)) => {
+                    let end = *end;
+                    // Under the lock: the other direction waits as well. A cancel leaves the step.
+                    fibra::sleep_until(end);
                     steps.pop_front();
-                    // Under the lock: the other direction waits as well.
-                    fibra::sleep(time);
                 }
                 _ => return steps,
             }
@@ -118,7 +125,8 @@ impl Read for &Scripted {
                 Some(Step::Send(bytes)) => return bytes.read(buf),
                 Some(Step::Fail(_)) => return fail(steps),
                 Some(Step::Expect(_)) => self.0.over.wait(&mut steps),
-                Some(Step::Wait(_)) => {}
+                // Over by now.
+                Some(Step::Wait(_) | Step::WaitTo(_)) => {}
                 None => return Ok(0),
             }
         }
@@ -127,6 +135,9 @@ impl Read for &Scripted {
 
 impl Write for &Scripted {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
+        if buf.is_empty() {
+            return Ok(0);
+        }
         let mut steps = self.0.step();
         match steps.front_mut() {
             Some(Step::Expect(bytes)) => {

@@ -171,6 +171,12 @@ impl Builder {
         network.add_host("main");
         let oracle = Oracle::new(strategy, seed, self.max_steps, self.determinism, ended, network);
         let oracle = Arc::new(oracle);
+        let told = Arc::downgrade(&oracle);
+        oracle.network().on_panic(move |panic| {
+            if let Some(oracle) = told.upgrade() {
+                oracle.end_for(format!("a rule of the network panicked: {}", text_of(&*panic)));
+            }
+        });
         let (run, program, limit) = (Arc::clone(&oracle), Arc::clone(program), self.time_limit);
         let thread = thread::spawn(move || {
             let end = simulate(&program, &run, seed, limit);
@@ -184,7 +190,7 @@ impl Builder {
         }
         let mut run = oracle.lock();
         let ran_out = || format!("the run has taken more than {} steps", self.max_steps);
-        let refused = run.refused.take().or_else(|| run.panic_of_host.take());
+        let refused = run.reason.take();
         let failure = refused.or_else(|| run.ran_out.then(ran_out)).or(end.failure);
         let report = Report { seed, steps: run.steps, elapsed: end.elapsed, fingerprint: run.fingerprint };
         let (script, trace, decisions) = (run.script.clone(), run.trace.clone(), run.decisions);

@@ -92,6 +92,7 @@ fn options_of_the_internet_are_kept() {
         let _server = echo_server();
         let stream = connect();
         assert!(!stream.nodelay().unwrap());
+        assert_eq!(stream.ttl().unwrap(), 64);
         stream.set_nodelay(true).unwrap();
         stream.set_ttl(9).unwrap();
         let keepalive = Keepalive { idle: Some(SECOND), interval: Some(2 * SECOND), probes: Some(3) };
@@ -447,6 +448,18 @@ fn the_panics_of_a_crashing_host_fail_no_run() {
 }
 
 #[test]
+fn time_goes_on_when_a_packet_outlives_all_sockets() {
+    simulate(|| {
+        let server = echo_server();
+        let stream = connect();
+        // The reset is on its way when the last socket closes.
+        server.crash();
+        drop(stream);
+        time::sleep(SECOND);
+    });
+}
+
+#[test]
 fn a_crash_behind_a_partition_is_seen_after_it() {
     simulate(|| {
         let server = echo_server();
@@ -541,6 +554,157 @@ fn a_select_waits_for_sockets_and_channels() {
         }
         assert_eq!(seen, [1, 7]);
         news.join().unwrap();
+    });
+}
+
+#[test]
+fn a_program_that_reads_no_more_keeps_its_connection() {
+    simulate(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        echo(&mut stream);
+        stream.shutdown(Shutdown::Read).unwrap();
+        for _ in 0..10 {
+            stream.write_all(b"x").unwrap();
+            time::sleep(MILLI);
+        }
+        stream.shutdown(Shutdown::Both).unwrap();
+        time::sleep(SECOND);
+        assert_eq!(stream.read(&mut [0]).unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_stream_sends_again_what_a_rule_drops_for_a_while() {
+    simulate(|| {
+        let _server = echo_server();
+        let mut stream = connect();
+        let end = time::now() + 5 * SECOND;
+        net::rule(move |packet| match packet.to().port() == 7 && time::now() < end {
+            true => net::Verdict::Drop,
+            false => net::Verdict::Pass,
+        });
+        echo(&mut stream);
+        assert!(time::now() >= end && time::now() < end + 10 * SECOND);
+        TcpStream::connect("server:7").unwrap();
+    });
+}
+
+#[test]
+fn a_message_outlives_its_sender_and_tells_its_address() {
+    simulate(|| {
+        let receiver = UdpSocket::bind("0.0.0.0:53").unwrap();
+        let mut buf = [0; 8];
+        let _sender = host("sender", || {
+            for _ in 0..100 {
+                let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+                socket.send_to(b"gone", "main:53").unwrap();
+            }
+        });
+        for _ in 0..100 {
+            let (len, from) = receiver.recv_from(&mut buf).unwrap();
+            assert_eq!((len, from.ip().is_loopback()), (4, false));
+        }
+        let near = UdpSocket::bind("0.0.0.0:0").unwrap();
+        near.connect("127.0.0.1:53").unwrap();
+        near.send(b"near").unwrap();
+        let from = receiver.recv_from(&mut buf).unwrap().1;
+        assert_eq!(from, near.local_addr().unwrap());
+        receiver.send_to(b"back", from).unwrap();
+        assert_eq!(near.recv(&mut buf).unwrap(), 4);
+    });
+}
+
+#[test]
+fn sockets_leave_nothing_behind() {
+    Sim::builder().run(|| {
+        let _server = echo_server();
+        // More than there are ports to choose from.
+        for _ in 0..20_000 {
+            UdpSocket::bind("0.0.0.0:0").unwrap();
+        }
+        for _ in 0..3 {
+            time::sleep(SECOND);
+            let socket = TcpSocket::v4().unwrap();
+            socket.bind("0.0.0.0:99".parse().unwrap()).unwrap();
+            let server = fibra::net::lookup_host("server:7").unwrap().next().unwrap();
+            let mut stream = socket.connect(server).unwrap();
+            echo(&mut stream);
+            net::reset("main", "server");
+        }
+    });
+}
+
+#[test]
+fn a_listener_on_each_worker_is_one_listener() {
+    simulate(|| {
+        let serve = |listener: TcpListener| drop(listener.accept().unwrap());
+        let (address, tasks) = TcpListener::serve_on_each_worker("127.0.0.1:0", serve).unwrap();
+        TcpStream::connect(address).unwrap();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    });
+}
+
+#[test]
+fn a_small_buffer_does_not_stop_a_writer() {
+    simulate(|| {
+        let _server = echo_server();
+        let stream = connect();
+        stream.set_send_buffer_size(4096).unwrap();
+        let writer = stream.try_clone().unwrap();
+        let writer = fibra::spawn(move || {
+            (&writer).write_all(&[7; 100_000]).unwrap();
+            writer.shutdown(Shutdown::Write).unwrap();
+        });
+        let mut bytes = Vec::new();
+        (&stream).read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes, [7; 100_000]);
+        writer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_rule_that_panics_fails_the_run() {
+    let reason = |rule: fn(&net::Packet) -> net::Verdict| {
+        let program = move || {
+            let _server = echo_server();
+            net::rule(rule);
+            echo(&mut connect());
+            echo(&mut connect());
+        };
+        Sim::builder().build().try_run(program).unwrap_err().reason().to_owned()
+    };
+    assert!(reason(|_| panic!("no such packet")).contains("no such packet"));
+    let used = reason(|packet| match net::loss(0.0) {
+        () if packet.to().is_ipv6() => net::Verdict::Drop,
+        () => net::Verdict::Pass,
+    });
+    assert!(used.contains("a rule has used the network"), "{used}");
+}
+
+#[test]
+fn a_host_that_always_panics_does_not_stop_the_others() {
+    let report = Sim::builder().run(|| {
+        let _host = fibra_sim::restarting_host("unstable", || panic!("again"));
+        time::sleep(10 * SECOND);
+    });
+    assert!(report.steps() < 1000);
+}
+
+#[test]
+fn a_race_of_addresses_ends_with_its_deadline() {
+    simulate(|| {
+        let server = echo_server();
+        time::sleep(SECOND);
+        net::partition("main", "server");
+        let addresses = [server.ipv6(), server.ip()].map(|ip| SocketAddr::new(ip, 7));
+        let begin = time::now();
+        assert!(fibra::timeout(SECOND, || TcpStream::connect(&addresses[..])).is_err());
+        assert!(time::now() - begin < 2 * SECOND);
+        let task = fibra::spawn(move || TcpStream::connect(&addresses[..]).map(drop));
+        time::sleep(SECOND);
+        task.cancel();
+        assert!(task.join().unwrap_err().is_cancelled());
     });
 }
 

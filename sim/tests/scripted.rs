@@ -40,6 +40,19 @@ fn a_read_waits_for_the_write_before_it_and_for_time() {
 }
 
 #[test]
+fn a_wait_that_a_timeout_ends_goes_on_at_the_next_read() {
+    let report = Sim::builder().run(|| {
+        let mut stream = Scripted::new().waits(Duration::from_secs(60)).sends(b"x");
+        for _ in 0..3 {
+            assert!(fibra::timeout(Duration::from_secs(10), || stream.read(&mut [0])).is_err());
+        }
+        assert_eq!(stream.read(&mut [0]).unwrap(), 1);
+        assert_eq!(stream.write(b"").unwrap(), 0);
+    });
+    assert!(report.elapsed() >= Duration::from_secs(60));
+}
+
+#[test]
 fn errors_come_once_to_either_direction() {
     let reset = || ErrorKind::ConnectionReset.into();
     let mut stream = Scripted::new().fails(reset()).expects(b"x").fails(reset());

@@ -9,20 +9,13 @@ use std::io;
 use std::net::{self, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net as unix;
-use std::sync::Arc;
 use std::vec;
 
-use fibra_runtime::driver;
 use socket2::{Domain, SockAddr, Socket};
 
 use crate::network::{Network, SocketOption, Transport};
-use crate::reactor::Handle;
+use crate::reactor::simulated::network;
 use crate::sys;
-
-/// Returns the network of a simulated runtime.
-fn network() -> Option<Arc<dyn Network>> {
-    driver::current::<Handle>()?.network().cloned()
-}
 
 /// Returns the number of the simulated process that the running task belongs to; 0 outside a simulation.
 pub(crate) fn process() -> u64 {

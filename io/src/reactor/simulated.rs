@@ -6,10 +6,15 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::driver::{Driver, Factory, Parts, Ready, Unpark};
+use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
 
-use super::Reactor;
+use super::{Handle, Reactor};
 use crate::network::Network;
+
+/// Returns the network of a simulated runtime.
+pub(crate) fn network() -> Option<Arc<dyn Network>> {
+    driver::current::<Handle>()?.network().cloned()
+}
 
 /// Makes the driver of a simulation.
 pub(crate) struct SimulatedFactory(pub(crate) Arc<dyn Network>);

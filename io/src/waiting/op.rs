@@ -32,6 +32,7 @@ use fibra_runtime::{time, unblock};
 use super::attempt::Attempt;
 use super::cancel::{SLICE, check_may_wait, end_by_cancel, pause};
 use super::descriptor::Descriptor;
+use crate::reactor;
 use crate::readiness::Edge;
 use crate::readiness::set::Reliance;
 use crate::sys::{self, Direction};
@@ -158,7 +159,8 @@ impl<S: AsFd> Descriptor<S> {
 
     /// Returns true if a waiter in that direction must recheck by itself.
     pub(crate) fn rechecks(&self, direction: Direction) -> bool {
-        direction == Direction::Write && self.rechecks_writes()
+        // Sockets of a simulation are of the Unix family, of which the system does not tell all.
+        direction == Direction::Write && (self.rechecks_writes() || reactor::simulated::network().is_some())
     }
 
     /// Runs a wait, and ends it after [`RECHECK`] where the system does not report all events.

@@ -9,8 +9,8 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     self, AddressFamily, RecvFlags, SendFlags, Shutdown, SocketAddrUnix, SocketFlags, SocketType,
@@ -39,13 +39,15 @@ pub(super) fn stream(unread: usize) -> io::Result<Pair> {
 
 /// Makes a socket of messages, whose ends have names.
 pub(super) fn messages() -> io::Result<Pair> {
-    let [ours, users] = [(); 2].map(|()| {
-        let socket = net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-        // The system chooses a name.
-        net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
-        io::Result::Ok(socket)
-    });
-    Ok(Pair { ours: ours?, users: users? })
+    Ok(Pair { ours: message_end()?, users: message_end()? })
+}
+
+/// Makes one end of a socket of messages.
+pub(super) fn message_end() -> io::Result<OwnedFd> {
+    let socket = net::socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
+    // The system chooses a name.
+    net::bind(&socket, &SocketAddrUnix::new_unnamed())?;
+    Ok(socket)
 }
 
 /// Returns the name of a socket of messages.
@@ -124,6 +126,13 @@ pub(super) fn take_turn(listener: BorrowedFd<'_>) -> io::Result<()> {
 /// Returns true if the program has closed its end without having read all.
 pub(super) fn was_reset(stream: &OwnedFd) -> io::Result<bool> {
     Ok(net::sockopt::socket_error(stream)?.is_err())
+}
+
+/// Returns true if the program has closed its end, or ended both directions.
+pub(super) fn is_closed(stream: &OwnedFd) -> io::Result<bool> {
+    let mut entry = [PollFd::new(stream, PollFlags::empty())];
+    poll(&mut entry, Some(&Timespec::default()))?;
+    Ok(entry[0].revents().intersects(PollFlags::HUP | PollFlags::ERR))
 }
 
 /// What has happened to a descriptor.

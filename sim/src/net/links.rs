@@ -2,10 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -36,6 +38,10 @@ pub struct Packet {
     /// The place of what it carries in its stream.
     pub(super) place: u64,
     pub(super) content: Content,
+    /// How often it was lost.
+    pub(super) losses: u32,
+    /// It was lost, and its stream sends it again now.
+    pub(super) is_lost: bool,
 }
 
 /// What a packet carries.
@@ -63,6 +69,16 @@ pub enum Content {
 }
 
 impl Packet {
+    /// Makes a packet for an address.
+    pub(super) fn new(
+        (from, to): (SocketAddr, SocketAddr),
+        hosts: (HostId, HostId),
+        source: u64,
+        content: Content,
+    ) -> Self {
+        Packet { from, to, hosts, source, target: None, place: 0, content, losses: 0, is_lost: false }
+    }
+
     /// Returns the address of the sender.
     pub fn from(&self) -> SocketAddr {
         self.from
@@ -104,6 +120,8 @@ pub(super) struct Links {
     pub(super) partitions: BTreeSet<Link>,
     pub(super) holds: BTreeSet<Link>,
     pub(super) rules: Vec<Rule>,
+    /// The first panic of a rule.
+    pub(super) panic: Option<Box<dyn Any + Send>>,
 }
 
 /// The link between two hosts.
@@ -123,6 +141,8 @@ pub(super) enum Passage {
     /// It waits until the link is free.
     Held,
     Lost,
+    /// Its stream sends it again after that time.
+    Again(Duration),
     /// It was lost so often that its stream gives up.
     GivenUp,
 }
@@ -136,6 +156,7 @@ impl Links {
             partitions: BTreeSet::new(),
             holds: BTreeSet::new(),
             rules: Vec::new(),
+            panic: None,
         }
     }
 
@@ -144,25 +165,23 @@ impl Links {
         if let Some(blocked) = self.blocked(packet) {
             return blocked;
         }
-        let tries = if packet.is_message() { 1 } else { MOST_TRIES };
-        let mut waited = Duration::ZERO;
-        for losses in 0..tries {
-            if let Some(time) = self.send_once(packet) {
-                return Passage::In(waited + time);
-            }
-            waited += RESEND * (1 << losses);
+        match self.send_once(packet) {
+            Some(time) => Passage::In(time),
+            None if packet.is_message() => Passage::Lost,
+            None if packet.losses + 1 == MOST_TRIES => Passage::GivenUp,
+            None => Passage::Again(RESEND * (1 << packet.losses)),
         }
-        if packet.is_message() { Passage::Lost } else { Passage::GivenUp }
     }
 
     /// Returns how long a packet takes, unless it is lost.
     fn send_once(&mut self, packet: &Packet) -> Option<Duration> {
         let mut time = Duration::ZERO;
         for rule in &mut self.rules {
-            match rule(packet) {
-                Verdict::Pass => {}
-                Verdict::Drop => return None,
-                Verdict::Delay(more) => time += more,
+            match catch_unwind(AssertUnwindSafe(|| rule(packet))) {
+                Ok(Verdict::Pass) => {}
+                Ok(Verdict::Drop) => return None,
+                Ok(Verdict::Delay(more)) => time += more,
+                Err(panic) => _ = self.panic.get_or_insert(panic),
             }
         }
         match packet.hosts {

@@ -2,10 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use fibra_io::network::Transport;
 use rustix::io::Errno;
@@ -19,6 +20,9 @@ const MOST_BYTES: usize = 65_507;
 
 /// How many messages wait for a program that does not receive them. Later ones are lost.
 const MOST_WAITING: usize = 1024;
+
+/// How many senders of messages to one socket have descriptors that stand for them.
+const MOST_SENDERS: usize = 64;
 
 impl State {
     /// Connects a socket of messages.
@@ -51,7 +55,7 @@ impl State {
         }
         if let Some(there) = self.host_at(host, to.ip()) {
             let content = Content::Message(message.to_vec());
-            self.send(Packet { from, to, hosts: (host, there), source: id, target: None, place: 0, content });
+            self.send(Packet::new((from, to), (host, there), id, content));
         }
         Ok(message.len())
     }
@@ -110,24 +114,19 @@ impl State {
         mut inbox: VecDeque<(SocketAddr, Vec<u8>)>,
     ) -> io::Result<VecDeque<(SocketAddr, Vec<u8>)>> {
         while let Some((from, message)) = inbox.pop_front() {
-            let Some(Socket { role: Role::Messages(Messages { users, peer, .. }), host, .. }) =
-                self.sockets.get(&id)
+            let State { sockets, names, .. } = self;
+            let Some(Socket { role: Role::Messages(messages), ours: Some(ours), .. }) = sockets.get_mut(&id)
             else {
                 break;
             };
-            // The system tells the receiver the name of the socket that the message comes from: that of the sender. A
-            // connected socket takes messages only from its own, and knows its peer.
-            let (users, host) = (users.clone(), *host);
-            let sender = match peer {
-                Some(_) => Some(id),
-                None => self
-                    .host_at(host, from.ip())
-                    .and_then(|sender| self.bound_at(Transport::Messages, sender, from)),
+            // The system tells the receiver the name of the socket that the message comes from. A connected socket takes
+            // messages only from its own, and knows its peer.
+            let users = messages.users.clone();
+            let sender = match messages.peer {
+                Some(_) => ours,
+                None => messages.sender(from, names)?,
             };
-            let ours = sender.and_then(|sender| self.sockets.get(&sender)?.ours.as_ref());
-            // The sender is gone: so is its message.
-            let Some(ours) = ours else { continue };
-            match descriptors::give_message(ours, &users, &message) {
+            match descriptors::give_message(sender, &users, &message) {
                 Ok(true) => {}
                 Ok(false) => {
                     inbox.push_front((from, message));
@@ -140,5 +139,50 @@ impl State {
             }
         }
         Ok(VecDeque::new())
+    }
+
+    /// Forgets a socket of messages that its program has closed, and returns true if it has.
+    pub(super) fn forget_closed(&mut self, id: u64) -> bool {
+        let closed = match self.sockets.get(&id) {
+            Some(Socket { role: Role::Messages(messages), ours: Some(ours), .. }) => {
+                descriptors::connect(ours, &messages.users).is_err()
+            }
+            _ => false,
+        };
+        if closed {
+            self.remove(id);
+        }
+        closed
+    }
+
+    /// Forgets all of them, now and then: the system does not tell of their end.
+    pub(super) fn forget_all_closed(&mut self) {
+        let is_message = |socket: &Socket| matches!(socket.role, Role::Messages(_));
+        let mut ids: Vec<u64> =
+            self.sockets.iter().filter(|(_, socket)| is_message(socket)).map(|(id, _)| *id).collect();
+        if ids.len() < self.most_messages {
+            return;
+        }
+        ids.sort_unstable();
+        ids.retain(|id| !self.forget_closed(*id));
+        self.most_messages = (2 * ids.len()).max(64);
+    }
+}
+
+impl Messages {
+    /// Returns the socket that stands for a sender of messages to this one.
+    fn sender(&mut self, from: SocketAddr, names: &mut HashMap<Vec<u8>, SocketAddr>) -> io::Result<&OwnedFd> {
+        if self.senders.len() == MOST_SENDERS && !self.senders.contains_key(&from) {
+            self.senders.pop_first();
+        }
+        match self.senders.entry(from) {
+            Entry::Occupied(sender) => Ok(sender.into_mut()),
+            Entry::Vacant(place) => {
+                let sender = descriptors::message_end()?;
+                let name = descriptors::name_of(&sender)?;
+                names.insert(name.abstract_name().unwrap_or_default().to_vec(), from);
+                Ok(place.insert(sender))
+            }
+        }
     }
 }

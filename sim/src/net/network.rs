@@ -2,11 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::{HashMap, VecDeque};
+use std::any::Any;
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Instant;
 
 use fibra_io::network::{self, SocketOption, Transport};
@@ -20,7 +21,11 @@ use crate::host_id::HostId;
 pub(crate) struct Network {
     state: Mutex<State>,
     tasks: Mutex<Tasks>,
+    on_panic: OnceLock<OnPanic>,
 }
+
+/// Takes the panic of a rule.
+type OnPanic = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
 /// The hosts of the tasks, by their ids, except those of the main host.
 #[derive(Default)]
@@ -54,11 +59,21 @@ impl Network {
     /// # Errors
     /// If the process has no descriptor left.
     pub(crate) fn new(seed: u64) -> io::Result<Self> {
-        Ok(Network { state: Mutex::new(State::new(seed)?), tasks: Mutex::default() })
+        Ok(Network {
+            state: Mutex::new(State::new(seed)?),
+            tasks: Mutex::default(),
+            on_panic: OnceLock::new(),
+        })
     }
 
     pub(crate) fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Has panics of rules told to `told`.
+    pub(crate) fn on_panic(&self, told: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) {
+        // Called once.
+        _ = self.on_panic.set(Box::new(told));
     }
 
     /// Adds a host.
@@ -77,7 +92,7 @@ impl Network {
 
     /// Cuts a host off.
     pub(crate) fn crash(&self, host: HostId) {
-        self.lock().crash(host);
+        self.with(|state| state.crash(host));
     }
 
     /// Connects a host again.
@@ -87,9 +102,9 @@ impl Network {
         (machine.is_up, machine.process) = (true, next_process());
     }
 
-    /// Returns false between a crash and the restart.
+    /// Returns false between a crash and the restart. May be called in a panic of a rule.
     pub(crate) fn is_up(&self, host: HostId) -> bool {
-        self.lock().host(host).is_up
+        self.state.try_lock().map_or(true, |mut state| state.host(host).is_up)
     }
 
     /// Returns the number of a host's process.
@@ -99,15 +114,24 @@ impl Network {
 
     #[track_caller]
     pub(super) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
-        match self.state.try_lock() {
-            Ok(mut state) => act(&mut state),
-            Err(TryLockError::Poisoned(state)) => act(&mut state.into_inner()),
-            Err(TryLockError::WouldBlock) => panic!("a rule has used the network that it rules"),
+        let mut state = self.lock();
+        let done = act(&mut state);
+        let panic = state.links.panic.take();
+        drop(state);
+        if let (Some(panic), Some(told)) = (panic, self.on_panic.get()) {
+            told(panic);
         }
+        done
     }
 
+    #[track_caller]
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        match self.state.try_lock() {
+            Ok(state) => state,
+            Err(TryLockError::Poisoned(state)) => state.into_inner(),
+            // All other calls come from the one thread of the simulation, and end before it goes on.
+            Err(TryLockError::WouldBlock) => panic!("a rule has used the network that it rules"),
+        }
     }
 
     fn on<R>(
@@ -115,9 +139,10 @@ impl Network {
         socket: BorrowedFd<'_>,
         act: impl FnOnce(&mut State, u64) -> io::Result<R>,
     ) -> io::Result<R> {
-        let mut state = self.lock();
-        let id = state.id_of(socket)?;
-        act(&mut state, id)
+        self.with(|state| {
+            let id = state.id_of(socket)?;
+            act(state, id)
+        })
     }
 }
 
@@ -130,7 +155,15 @@ impl network::Network for Network {
             Transport::Messages => {
                 let pair = descriptors::messages()?;
                 let users = descriptors::name_of(&pair.users)?;
-                (pair, Role::Messages(Messages { users, peer: None, inbox: VecDeque::new() }))
+                (
+                    pair,
+                    Role::Messages(Messages {
+                        users,
+                        peer: None,
+                        senders: BTreeMap::new(),
+                        inbox: VecDeque::new(),
+                    }),
+                )
             }
         };
         self.lock().add(host, pair, role).map(|(_, users)| users)
@@ -189,7 +222,15 @@ impl network::Network for Network {
     }
 
     fn option(&self, socket: BorrowedFd<'_>, option: SocketOption) -> io::Result<u32> {
-        self.on(socket, |state, id| Ok(state.sockets[&id].options.get(&option).copied().unwrap_or(0)))
+        // The defaults of Linux.
+        let default = match option {
+            SocketOption::NoDelay | SocketOption::ReusePort => 0,
+            SocketOption::TimeToLive => 64,
+            SocketOption::KeepaliveIdle => 7200,
+            SocketOption::KeepaliveInterval => 75,
+            SocketOption::KeepaliveProbes => 9,
+        };
+        self.on(socket, |state, id| Ok(*state.sockets[&id].options.get(&option).unwrap_or(&default)))
     }
 
     fn look_up(&self, name: &str) -> io::Result<Vec<IpAddr>> {
@@ -206,7 +247,7 @@ impl network::Network for Network {
     }
 
     fn step(&self) -> io::Result<()> {
-        self.lock().step()
+        self.with(State::step)
     }
 
     fn next_arrival(&self) -> Option<Instant> {

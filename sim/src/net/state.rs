@@ -19,6 +19,9 @@ use super::links::{Content, Link, Links, Packet, Passage};
 use super::stream::{Arrival, Stream};
 use crate::host_id::HostId;
 
+/// How many connections that have ended still have addresses.
+const MOST_FINISHED: usize = 1024;
+
 /// The ports that the network chooses from.
 const CHOSEN_PORTS: std::ops::Range<u16> = 49152..65535;
 
@@ -31,17 +34,19 @@ pub(super) struct State {
     /// The sockets by their inodes.
     by_inode: HashMap<u64, u64>,
     pub(super) bound: HashMap<(Transport, HostId, u16), u64>,
-    /// The addresses behind the names of the sockets of messages.
+    /// The addresses behind the names of the sockets that messages come from.
     pub(super) names: HashMap<Vec<u8>, SocketAddr>,
     /// Packets on their way, by the time of their arrival.
     wire: BTreeMap<Arrival, Packet>,
     next_packet: u64,
     /// Packets that wait for a link, in their order.
     held: Vec<Packet>,
-    /// The connections that both sides have ended, in that order.
+    /// The connections that have ended, in that order.
     pub(super) finished: VecDeque<u64>,
     /// The sockets whose messages wait for their programs.
     pub(super) waiting: BTreeSet<u64>,
+    /// How many sockets of messages there may be before those are sought that the programs have closed.
+    pub(super) most_messages: usize,
     /// Room for what a system call reads.
     pub(super) buf: Vec<u8>,
 }
@@ -61,7 +66,8 @@ pub(super) struct Machine {
 /// A socket, from its making until the program has closed it.
 pub(super) struct Socket {
     pub(super) host: HostId,
-    /// The network's end. None after a reset.
+    inode: u64,
+    /// The network's end. None once the connection has ended.
     pub(super) ours: Option<OwnedFd>,
     pub(super) local: Option<SocketAddr>,
     pub(super) options: BTreeMap<SocketOption, u32>,
@@ -84,6 +90,8 @@ pub(super) struct Messages {
     /// The name of the program's end.
     pub(super) users: SocketAddrUnix,
     pub(super) peer: Option<SocketAddr>,
+    /// The sockets that messages to this one come from, by the addresses of the senders.
+    pub(super) senders: BTreeMap<SocketAddr, OwnedFd>,
     /// What has arrived and found no room, with its sender.
     pub(super) inbox: VecDeque<(SocketAddr, Vec<u8>)>,
 }
@@ -104,6 +112,7 @@ impl State {
             held: Vec::new(),
             finished: VecDeque::new(),
             waiting: BTreeSet::new(),
+            most_messages: 64,
             buf: Vec::new(),
         })
     }
@@ -152,15 +161,35 @@ impl State {
         if let Some(gone) = self.by_inode.insert(inode, id) {
             self.remove(gone);
         }
-        let socket = Socket { host, ours: Some(pair.ours), local: None, options: BTreeMap::new(), role };
-        self.sockets.insert(id, socket);
+        if matches!(role, Role::Messages(_)) {
+            self.forget_all_closed();
+        }
+        let (ours, options) = (Some(pair.ours), BTreeMap::new());
+        self.sockets.insert(id, Socket { host, inode, ours, local: None, options, role });
         Ok((id, pair.users))
     }
 
     /// Forgets a socket, and frees its port.
     pub(super) fn remove(&mut self, id: u64) -> Option<Socket> {
         self.unbind(id);
-        self.sockets.remove(&id)
+        let socket = self.sockets.remove(&id)?;
+        if self.by_inode.get(&socket.inode) == Some(&id) {
+            self.by_inode.remove(&socket.inode);
+        }
+        Some(socket)
+    }
+
+    /// Closes the network's end of a connection, and frees its port. The program may still ask for the addresses.
+    pub(super) fn close(&mut self, id: u64) {
+        self.unbind(id);
+        let Some(socket) = self.socket(id) else { return };
+        socket.ours = None;
+        self.finished.push_back(id);
+        if self.finished.len() > MOST_FINISHED
+            && let Some(oldest) = self.finished.pop_front()
+        {
+            self.remove(oldest);
+        }
     }
 
     /// Frees the port of a socket.
@@ -203,14 +232,6 @@ impl State {
         let local = SocketAddr::new(address.ip(), port);
         let socket = self.sockets.get_mut(&id).expect("the socket was found before");
         socket.local = Some(local);
-        if let (Role::Messages(_), Some(ours)) = (&socket.role, &socket.ours) {
-            let name = descriptors::name_of(ours)?;
-            let named = match local.ip().is_unspecified() {
-                true => SocketAddr::new(self.ip(host, local.ip()), port),
-                false => local,
-            };
-            self.names.insert(name.abstract_name().unwrap_or_default().to_vec(), named);
-        }
         Ok(())
     }
 
@@ -247,19 +268,18 @@ impl State {
         // The program may have closed its socket just now.
         self.take_events()?;
         let Some(id) = self.bound.get(&(transport, host, port)).copied() else { return Ok(true) };
-        if let Some(Socket { role: Role::Messages(messages), ours: Some(ours), .. }) = self.sockets.get(&id)
-            && descriptors::connect(ours, &messages.users).is_err()
-        {
-            self.remove(id);
-            return Ok(true);
-        }
-        Ok(false)
+        Ok(self.forget_closed(id))
     }
 
     /// Sends a packet.
     pub(super) fn send(&mut self, packet: Packet) {
+        let packet = Packet { is_lost: false, ..packet };
         match self.links.send(&packet) {
             Passage::In(time) => _ = self.put_on_wire(packet, time),
+            Passage::Again(time) => {
+                let lost = Packet { losses: packet.losses + 1, is_lost: true, ..packet };
+                self.put_on_wire(lost, time);
+            }
             Passage::Held => self.held.push(packet),
             Passage::Lost => {}
             // As after a long time without an acknowledgement; an attempt to connect ends by itself.
@@ -299,7 +319,7 @@ impl State {
 
     /// Takes what the sockets have sent, and delivers what has arrived.
     pub(super) fn step(&mut self) -> io::Result<()> {
-        if self.sockets.is_empty() {
+        if self.sockets.is_empty() && self.wire.is_empty() {
             return Ok(());
         }
         self.take_events()?;
@@ -309,6 +329,7 @@ impl State {
             match self.links.blocked(&packet) {
                 Some(Passage::Held) => self.held.push(packet),
                 Some(_) => {}
+                None if packet.is_lost => self.send(packet),
                 None => self.deliver(packet)?,
             }
         }

@@ -50,8 +50,6 @@ pub(super) struct Stream {
     pub(super) inbox: VecDeque<Vec<u8>>,
     /// The end comes after the inbox.
     pub(super) end_is_near: bool,
-    /// The program was told the end.
-    pub(super) end_is_told: bool,
 }
 
 pub(super) enum Phase {
@@ -79,7 +77,6 @@ impl Stream {
             early: BTreeMap::new(),
             inbox: VecDeque::new(),
             end_is_near: false,
-            end_is_told: false,
         }
     }
 

@@ -28,9 +28,6 @@ const GIVE_UP: Duration = Duration::from_secs(127);
 /// When an attempt to connect to an address without a host fails.
 const UNREACHABLE: Duration = Duration::from_secs(3);
 
-/// How many connections that both sides have ended still have addresses.
-const MOST_FINISHED: usize = 1024;
-
 /// When an attempt that found no room in the queue of the listener is repeated.
 const QUEUE_FULL: Duration = Duration::from_secs(1);
 
@@ -77,22 +74,14 @@ impl State {
             None => (Errno::HOSTUNREACH, UNREACHABLE),
         };
         let content = Content::Refused { errno: reason.raw_os_error() };
-        let end = Packet {
-            from: to,
-            to: from,
-            hosts: (host, host),
-            source: id,
-            target: Some(id),
-            place: 0,
-            content,
-        };
+        let end = Packet { target: Some(id), ..Packet::new((to, from), (host, host), id, content) };
         let end = self.put_on_wire(end, time);
         let socket = self.socket(id).ok_or(Errno::BADF)?;
         socket.local = Some(from);
         socket.role = Role::Stream(Stream::new(Phase::Connecting(end), to, hosts.1, None));
         if there.is_some() {
             let content = Content::Connect;
-            self.send(Packet { from, to, hosts, source: id, target: None, place: 0, content });
+            self.send(Packet::new((from, to), hosts, id, content));
         }
         Err(Errno::INPROGRESS.into())
     }
@@ -142,39 +131,22 @@ impl State {
     fn send_end(&mut self, id: u64) -> io::Result<()> {
         let Some((stream, ours)) = self.stream(id) else { return Ok(()) };
         let (ended, closed) = (stream.ended && !stream.has_sent_end, stream.closed);
-        let both_ended = stream.end_is_told;
-        let was_reset = closed && descriptors::was_reset(ours)?;
+        let is_unread = !stream.inbox.is_empty();
+        let was_reset = closed && (descriptors::was_reset(ours)? || is_unread);
         stream.has_sent_end |= ended;
         if was_reset {
             self.send_from(id, Content::Reset);
         } else if ended {
             self.send_from(id, Content::End);
         }
-        match closed {
-            // The system says the same whether the program has closed its end or just ended it.
-            true if both_ended && !was_reset => self.finish(id),
-            true => {
-                self.remove(id);
-                Ok(())
-            }
-            false => Ok(()),
+        if closed && !was_reset {
+            // The system says the same where the program has ended both directions, and may read on. Nothing is unread then,
+            // so that its end is not reset.
+            let Some((_, ours)) = self.stream(id) else { return Ok(()) };
+            descriptors::take_byte(ours)?;
         }
-    }
-
-    /// Closes the network's end of a stream that both sides have ended. The program may read it to its end.
-    fn finish(&mut self, id: u64) -> io::Result<()> {
-        let Some((_, ours)) = self.stream(id) else { return Ok(()) };
-        // Nothing is unread, so the program's end is not reset.
-        descriptors::take_byte(ours)?;
-        self.unbind(id);
-        if let Some(socket) = self.socket(id) {
-            socket.ours = None;
-        }
-        self.finished.push_back(id);
-        if self.finished.len() > MOST_FINISHED
-            && let Some(oldest) = self.finished.pop_front()
-        {
-            self.remove(oldest);
+        if closed {
+            self.close(id);
         }
         Ok(())
     }
@@ -197,15 +169,8 @@ impl State {
         let place = stream.sent;
         stream.sent += u64::from(content != Content::Reset);
         let hosts = (*host, stream.remote_host);
-        let packet = Packet {
-            from: *local,
-            to: stream.remote,
-            hosts,
-            source: id,
-            target: stream.peer,
-            place,
-            content,
-        };
+        let packet =
+            Packet { target: stream.peer, place, ..Packet::new((*local, stream.remote), hosts, id, content) };
         self.send(packet);
     }
 
@@ -224,15 +189,16 @@ impl State {
                     }
                     stream.inbox.pop_front();
                 }
-                // The program has closed its end.
-                Err(_) => {
+                Err(_) if descriptors::is_closed(ours)? => {
                     self.reset_peer(id);
                     return Ok(());
                 }
+                // The program wants to read no more.
+                Err(_) => given += stream.inbox.drain(..).map(|bytes| bytes.len()).sum::<usize>(),
             }
         }
         if stream.inbox.is_empty() && stream.end_is_near {
-            (stream.end_is_near, stream.end_is_told) = (false, true);
+            stream.end_is_near = false;
             descriptors::end(ours);
         }
         let Some(peer) = peer.filter(|_| given > 0) else { return Ok(()) };
@@ -250,23 +216,32 @@ impl State {
             self.answer(&packet, content);
             return Ok(());
         };
-        let has_room = match &self.sockets[&listener] {
-            Socket { role: Role::Listener { queue, backlog }, ours: Some(ours), .. } => {
-                queue.len() < *backlog && descriptors::give(ours, &[0])? == 1
-            }
+        let has_room = match &self.sockets[&listener].role {
+            Role::Listener { queue, backlog } => queue.len() < *backlog,
             _ => false,
         };
-        if !has_room {
+        let role = Role::Stream(Stream::new(Phase::Connected, from, hosts.0, Some(source)));
+        // No descriptor may be left.
+        let made = descriptors::stream(1).ok().filter(|_| has_room);
+        let Some((id, users)) = made.and_then(|pair| self.add(hosts.1, pair, role).ok()) else {
             self.put_on_wire(packet, QUEUE_FULL);
             return Ok(());
-        }
-        let role = Role::Stream(Stream::new(Phase::Connected, from, hosts.0, Some(source)));
-        let (id, users) = self.add(hosts.1, descriptors::stream(1)?, role)?;
+        };
         if let Some(socket) = self.socket(id) {
             socket.local = Some(to);
         }
-        if let Some(Socket { role: Role::Listener { queue, .. }, .. }) = self.socket(listener) {
-            queue.push_back((users, from));
+        if let Some(Socket { role: Role::Listener { queue, .. }, ours: Some(ours), .. }) =
+            self.socket(listener)
+        {
+            match descriptors::give(ours, &[0])? {
+                0 => {
+                    // The queue of the system is full. What is closed here was never told of.
+                    self.remove(id);
+                    self.put_on_wire(packet, QUEUE_FULL);
+                    return Ok(());
+                }
+                _ => queue.push_back((users, from)),
+            }
         }
         self.send_from(id, Content::Accepted);
         Ok(())
@@ -276,7 +251,7 @@ impl State {
     fn answer(&mut self, packet: &Packet, content: Content) {
         let (source, target) = (packet.target.unwrap_or(0), Some(packet.source));
         let hosts = (packet.hosts.1, packet.hosts.0);
-        self.send(Packet { from: packet.to, to: packet.from, hosts, source, target, place: 0, content });
+        self.send(Packet { target, ..Packet::new((packet.to, packet.from), hosts, source, content) });
     }
 
     /// Something has come for one end of a connection.
@@ -336,9 +311,9 @@ impl State {
         {
             // It cannot fail: the descriptor is open, and has the byte that it was made with.
             _ = self.fail(id, Errno::CONNREFUSED);
-        } else if let Some(socket) = self.socket(id) {
+        } else {
             // A byte is unread, so the program's end is reset.
-            socket.ours = None;
+            self.close(id);
         }
     }
 

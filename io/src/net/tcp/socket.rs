@@ -16,6 +16,7 @@ use crate::net::acceptor::Acceptor;
 use crate::net::options::{buffer_methods, tcp_methods};
 use crate::net::resolve::try_each;
 use crate::net::simulated::{self, Address};
+use crate::network::SocketOption;
 use crate::waiting::convert::forward;
 
 /// A TCP socket that takes options before it listens or connects.
@@ -473,7 +474,8 @@ pub(super) fn listen_at(address: SocketAddr, shares_port: bool) -> io::Result<Tc
     let socket = simulated::tcp_socket(Domain::for_address(address))?;
     socket.set_reuse_address(true)?;
     if shares_port {
-        socket.set_reuse_port(true)?;
+        let refused = |error| simulated::set_option(&socket, SocketOption::ReusePort, 1, error);
+        socket.set_reuse_port(true).or_else(refused)?;
     }
     simulated::bind(&socket, address)?;
     simulated::listen(&socket, BACKLOG)?;
