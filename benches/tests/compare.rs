@@ -121,7 +121,7 @@ fn every_question_about_a_crowd_comes_to_an_end() {
     let (_, _, figures) = ask("crowds", &["--among=fibra", "^crowds: "], "2");
     let rows = figures["rows"].as_array().expect("rows");
     let times = rows.iter().filter(|row| row["measure"] == "Time");
-    assert_eq!(times.clone().count(), 7, "{rows:?}");
+    assert_eq!(times.clone().count(), 8, "{rows:?}");
     assert!(times.map(|row| &row["entrants"][0]["median"]).all(|time| time.as_f64() > Some(0.0)), "{rows:?}");
 }
 

@@ -76,7 +76,7 @@ pub(in crate::compare) fn read_write<T: Tasks, L: ReadLock>(question: Question, 
         Question::ReadFree => crowd::read_freely::<L>(n),
         Question::WriteFree => crowd::write_freely::<L>(n),
         Question::ReadWrite => crowd::share::<T, L, true>(READERS, n),
-        Question::ReadWriteTiny => crowd::share::<T, L, false>(CONTENDERS, n),
+        Question::ReadWriteTiny(tasks) => crowd::share::<T, L, false>(tasks.into(), n),
         _ => return None,
     })
 }

@@ -132,7 +132,8 @@ macro_rules! semaphores {
     };
 }
 
-/// What is asked of a `Mutex` and a `RwLock` in scope with their guards: how a lock gives its guard.
+/// What is asked of a `Mutex` and a `RwLock` in scope with their guards: how a lock gives its guard. Needs
+/// `deeds`.
 macro_rules! locks {
     ($guard_of:expr) => {
         impl Lock for Mutex<u64> {
@@ -152,6 +153,14 @@ macro_rules! locks {
                 **guard += 1;
                 **guard
             }
+        }
+
+        deeds! { LockedLook: Mutex<u64> = locked(Mutex::new(0)), |mutex| drop(mutex.try_lock()); }
+
+        /// Locks the mutex for good.
+        fn locked(mutex: Mutex<u64>) -> Mutex<u64> {
+            std::mem::forget(mutex.try_lock());
+            mutex
         }
 
         impl ReadLock for RwLock<u64> {

@@ -127,7 +127,7 @@ fn hand_to_and_fro<T: Tasks>(operations: u64) -> impl Job<Duration> {
 
 /// A library that has nearly all that is asked about. None has a channel without slots.
 trait Most: Tasks {
-    type Mutex: Lock;
+    type Mutex: Deed + Lock;
     type RwLock: ReadLock;
     type Semaphore: Permits;
     /// A channel of one slot.
@@ -156,6 +156,7 @@ impl<L: Most> Library<L> for L {
         library::unbounded::<L::Unbounded>,
         library::select::<L, L::Slots>,
         library::oneshot::<L::Slots, L::Once>,
+        library::deed::<L::Mutex>,
         library::deed::<L::OnceCell>,
         library::deed::<L::Barrier>,
         library::meeting::<L, L::Barrier>,

@@ -9,9 +9,10 @@ macro_rules! channels_of {
             use $crate_name::{Receiver, Sender, bounded, unbounded};
 
             use super::super::Tasks;
+            use super::super::asked::alone::Deed;
             use super::super::asked::library::{self, Library, Thing};
             use super::super::asked::pairs::{Channel, Choice, Oneshot};
-            use crate::compare::primitives::question::SLOTS;
+            use crate::compare::primitives::question::{Question, SLOTS};
 
             /// The library.
             pub(in crate::compare) struct $library;
@@ -25,6 +26,7 @@ macro_rules! channels_of {
                     library::unbounded::<Unbounded>,
                     library::select::<T, Bounded<SLOTS>>,
                     library::oneshot::<Bounded<SLOTS>, Bounded<1>>,
+                    library::deed::<(Sender<u64>, Receiver<u64>)>,
                 ];
             }
 
@@ -33,6 +35,8 @@ macro_rules! channels_of {
                 Unbounded = Sender, Receiver, unbounded();
             }
             oneshot!(Bounded<1> = Sender<u64>, Receiver<u64>, bounded(1), |to, message| to.send(message), |from| from.recv());
+
+            deeds! { EmptyLook: (Sender<u64>, Receiver<u64>) = bounded(SLOTS), |ends| ends.1.try_recv(); }
 
             impl<const SLOTS: usize> Choice for Bounded<SLOTS> {
                 #[inline(always)]

@@ -50,12 +50,14 @@ impl<T: Tasks> Library<T> for Fibra {
         library::meeting::<T, Rounds<Gate<ManualResetEvent>>>,
         library::deed::<Arc<Barrier>>,
         library::deed::<RwLock<u64>>,
+        library::deed::<Mutex<u64>>,
         library::deed::<Condvar>,
         library::deed::<ManualResetEvent>,
         library::deed::<Once>,
         library::deed::<OnceCell<u64>>,
         library::deed::<WaitGroup>,
         library::deed::<Countdown>,
+        library::deed::<(Sender<u64>, Receiver<u64>)>,
         waking::notified::<T, (Mutex<u64>, [Condvar; 2])>,
     ];
 }
@@ -106,6 +108,7 @@ events! {
 }
 deeds! {
     UpgradableFree: RwLock<u64> = RwLock::new(0), |lock| drop(lock.upgradable_read());
+    EmptyLook: (Sender<u64>, Receiver<u64>) = bounded(SLOTS), |ends| ends.1.try_recv();
     OnceFree: Once = Once::new(), |once| once.call_once(|| ());
     ManualEventFree: ManualResetEvent = ManualResetEvent::new(false), |event| {
         event.set();

@@ -39,6 +39,7 @@ impl<T: Tasks> Library<T> for Coroutines {
         library::meeting::<T, vec::IntoIter<WaitGroup>>,
         library::meeting::<T, Rounds<Gate<SyncFlag>>>,
         library::deed::<Arc<Barrier>>,
+        library::deed::<Mutex<u64>>,
         library::deed::<Condvar>,
         library::deed::<SyncFlag>,
         library::deed::<Group>,

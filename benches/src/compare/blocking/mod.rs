@@ -102,6 +102,7 @@ macro_rules! conditions {
                 match then {
                     Then::NotifyOne => _ = conditions[1 - at].notify_one(),
                     Then::NotifyAll => _ = conditions[1 - at].notify_all(),
+                    Then::NotifyHere => _ = conditions[at].notify_all(),
                     Then::Wait | Then::Go => {}
                 }
             }

@@ -26,6 +26,7 @@ impl<T: Tasks> Library<T> for ParkingLot {
         library::read_write::<T, RwLock<u64>>,
         library::condition::<(Mutex<bool>, Condvar)>,
         library::deed::<RwLock<u64>>,
+        library::deed::<Mutex<u64>>,
         library::deed::<Condvar>,
         library::deed::<Once>,
         waking::notified::<T, (Mutex<u64>, [Condvar; 2])>,

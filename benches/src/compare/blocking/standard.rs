@@ -32,6 +32,7 @@ impl<T: Tasks> Library<T> for Standard {
         library::oneshot::<Bounded<SLOTS>, Bounded<1>>,
         library::meeting::<T, Arc<Barrier>>,
         library::deed::<Arc<Barrier>>,
+        library::deed::<Mutex<u64>>,
         library::deed::<Condvar>,
         library::deed::<Once>,
         library::deed::<OnceLock<u64>>,

@@ -1,12 +1,13 @@
-//! Many tasks that wait for one task, which wakes them and waits until it hears of it.
+//! Many tasks that wait for one task, which wakes them and waits until it hears of it; or for each other.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use super::asked::crowd::lead;
 use super::asked::{Asked, task};
 use super::{Job, Tasks};
-use crate::compare::primitives::question::{CROWD as TASKS, Call, Question};
+use crate::compare::primitives::question::{CROWD as TASKS, Call, Question, SIDE};
 use crate::compare::question::Answer;
 
 /// Where on a board the crowd waits, and where the task that wakes it.
@@ -32,6 +33,8 @@ pub(super) enum Then {
     Go,
     NotifyOne,
     NotifyAll,
+    /// All that wait where this one would.
+    NotifyHere,
 }
 
 /// The operations of a board.
@@ -39,6 +42,7 @@ pub(super) fn notified<T: Tasks, B: Board>(question: Question, n: u64) -> Option
     Some(match question {
         Question::Wake(Call::NotifyOne) => task(notify_one::<T, B>(TASKS, n)),
         Question::Wake(Call::NotifyAll) => task(notify_all::<T, B>(TASKS, n)),
+        Question::Slot => task(fill_and_empty::<T, B>(SIDE, n)),
         _ => return None,
     })
 }
@@ -123,4 +127,35 @@ fn notify_all<T: Tasks, B: Board>(tasks: u64, operations: u64) -> impl Job<Durat
         }
     });
     move || all().elapsed
+}
+
+/// So many tasks fill a slot and as many empty it, until `operations` numbers went through. All of them wait at
+/// one condition, and are notified of each change.
+fn fill_and_empty<T: Tasks, B: Board>(side: u64, operations: u64) -> impl Job<Answer> {
+    let (board, spawned) = (Arc::new(B::new()), AtomicU64::new(0));
+    // The number on the board counts the changes: it is odd while the slot is full.
+    let asking = move || {
+        let (board, parity) = (Arc::clone(&board), spawned.fetch_add(1, Relaxed) / side);
+        move || {
+            for share in 0.. {
+                let mut is_over = false;
+                board.pass(CROWD, |changes| {
+                    is_over = *changes == 2 * operations;
+                    match *changes % 2 == parity {
+                        _ if is_over => Then::Go,
+                        false => Then::Wait,
+                        true => {
+                            *changes += 1;
+                            Then::NotifyHere
+                        }
+                    }
+                });
+                if is_over {
+                    return share;
+                }
+            }
+            unreachable!("there is an end")
+        }
+    };
+    lead::<T, _>(2 * side, operations, asking, || ())
 }

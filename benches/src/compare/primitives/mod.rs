@@ -33,7 +33,7 @@ pub(super) const ENTRANTS: [Entrant<Question>; 14] = [
         is_together(question) && has::<Migratable, Fibra>(question)
     }),
     Entrant::ours("fibra writer first", ours::<Staying, WriterFirst>, |question, _| {
-        matches!(question, Question::ReadWrite | Question::ReadWriteTiny)
+        matches!(question, Question::ReadWrite | Question::ReadWriteTiny(_))
     }),
     Entrant::theirs("may", |n| blocked::Using::<Coroutines, May, _>::boxed(may::configure(n)), may_enters),
     Entrant::theirs(

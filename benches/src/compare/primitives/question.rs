@@ -30,6 +30,9 @@ pub(in crate::compare) const CONTENDERS: u64 = 8;
 /// How many tasks meet, or wait for what one does.
 pub(in crate::compare) const CROWD: u64 = 64;
 
+/// How many tasks fill the slot, and how many empty it.
+pub(in crate::compare) const SIDE: u64 = 10;
+
 /// How many tasks receive what one sends.
 pub(in crate::compare) const RECEIVERS: u64 = 8;
 
@@ -122,8 +125,8 @@ pub(in crate::compare) enum Question {
     Semaphore,
     /// Lock, yield, unlock, where 64 tasks want the reentrant mutex.
     ReentrantOverYield,
-    /// Lock and unlock, where eight tasks do so for reading and every eighth time for writing.
-    ReadWriteTiny,
+    /// Lock and unlock, where so many tasks do so for reading and every eighth time for writing.
+    ReadWriteTiny(u16),
     /// Lock, count, unlock, where eight tasks want the reentrant mutex.
     ReentrantTiny,
     /// Acquire, count, release, where eight tasks want one of three permits.
@@ -136,6 +139,13 @@ pub(in crate::compare) enum Question {
     Meet(Meeting),
     /// Wake one of many tasks that wait, and hear of it.
     Wake(Call),
+    /// Put a number into a slot and take it out, where many tasks do either at one condition variable, and each
+    /// notifies all others.
+    Slot,
+    /// Look at a mutex that is locked.
+    LockedLook,
+    /// Look at a channel of 128 slots that is empty.
+    EmptyLook,
     /// Lock and unlock of a reentrant mutex without contention.
     ReentrantFree,
     /// Lock and unlock for reading, with the right to write later, without contention.
@@ -211,7 +221,8 @@ const LOCKS: &[Row<Question>] = &[
     (When::More, MutexTiny(8), "mutex, tiny section, 8 tasks", briefly(8)),
     (When::More, MutexTiny(64), "mutex, tiny section, 64 tasks", briefly(64)),
     (When::More, ReentrantTiny, "reentrant mutex, tiny section, 8 tasks", briefly(CONTENDERS)),
-    (When::More, ReadWriteTiny, "1 write in 8, tiny section, 8 tasks", briefly(CONTENDERS)),
+    (When::More, ReadWriteTiny(8), "1 write in 8, tiny section, 8 tasks", briefly(8)),
+    (When::More, ReadWriteTiny(64), "1 write in 8, tiny section, 64 tasks", briefly(64)),
     (When::More, SemaphoreTiny, "semaphore, tiny section, 3 of 8 tasks", briefly(CONTENDERS)),
     (When::One, MutexOverYield(2), "mutex over a yield, 2 tasks", over_yields(2)),
     (When::Always, MutexOverYield(64), "mutex over a yield, 64 tasks", over_yields(64)),
@@ -245,6 +256,7 @@ const CROWDS: &[Row<Question>] = &[
     (When::Always, Wake(Call::Event), "auto-reset event, one of 64 tasks", over_yields(CROWD)),
     (When::Always, Wake(Call::NotifyOne), "condition variable, one of 64 tasks", over_yields(CROWD)),
     (When::Always, Wake(Call::NotifyAll), "condition variable, all 64 tasks", over_yields(CROWD)),
+    (When::Always, Slot, "condition variable, slot of 10 and 10 tasks", over_yields(2 * SIDE)),
 ];
 
 const FREE: &[Row<Question>] = &[
@@ -261,6 +273,8 @@ const FREE: &[Row<Question>] = &[
     (When::One, BarrierFree, "barrier of one", Size::ANY),
     (When::One, WaitGroupFree, "wait group of one", Size::ANY),
     (When::One, CountdownFree, "countdown of one", Size::ANY),
+    (When::One, LockedLook, "mutex, look when locked", Size::ANY),
+    (When::One, EmptyLook, "128 slots, look when empty", Size::ANY),
 ];
 
 const APART: &[Row<Question>] = &[
