@@ -132,7 +132,7 @@ fn wait_here(wanted: &Arc<Wanted>) -> JoinHandle<()> {
 /// Computes until that task has received what it waits for.
 fn tell_and_compute(wanted: &Wanted, waiting: JoinHandle<()>) {
     (wanted.tell)();
-    compute_until(|| waiting.task().is_finished());
+    compute_until(|| waiting.task().has_ended());
     waiting.join().unwrap();
 }
 
