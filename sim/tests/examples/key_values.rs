@@ -14,7 +14,8 @@ use crate::{SECOND, Shared, check_determinism, resp_server};
 
 const ADDRESS: &str = "0.0.0.0:6379";
 const STORE: &str = "server:6379";
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longer than what is lost many times in a row takes.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// The keys of a session.
 const KEYS: u64 = 4;
 const NO_INTEGER: &str = "-ERR value is not an integer or out of range\r\n";
