@@ -113,12 +113,15 @@ impl Worker {
 
     /// Notes a deadlock and cancels the main tasks. Returns true if that made work.
     fn end_deadlock(&self) -> bool {
-        if self.shared.is_ending() || self.shared.virtual_time.has_deadlock() {
+        let mains: Vec<Task> =
+            self.shared.tasks().into_iter().filter(|task| task.header().is_main()).collect();
+        let is_cancelled = self.shared.virtual_time.has_deadlock() && !mains.is_empty();
+        // The end of the runtime has cancelled the tasks here, or the deadlock the main tasks.
+        if self.told.get() || is_cancelled {
             self.tell_stuck();
             return false;
         }
-        let mains: Vec<Task> =
-            self.shared.tasks().into_iter().filter(|task| task.header().is_main()).collect();
+        // Without a main task the owner of the runtime may end it, which cancels all tasks.
         if !mains.is_empty() {
             self.shared.virtual_time.set_deadlock(self.describe_waits());
             mains.iter().for_each(Task::cancel);
