@@ -224,7 +224,7 @@ pub fn yield_if_due() {
 
 /// Begins an operation that may complete without a wait.
 ///
-/// It is a [`cancellation_point`], and a [`charge`](crate::wait::charge) that comes before the
+/// It is a [`cancellation_point`], and a [`charge`] that comes before the
 /// operation instead of after it, for the price of one.
 #[inline]
 pub fn checkpoint() {
