@@ -213,7 +213,7 @@ impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         if let Some(half) = self.half.take() {
             wait::point();
-            half.hang_up(Side::Sender);
+            half.hang_up();
         }
     }
 }
@@ -240,8 +240,11 @@ impl<T> Receiver<T> {
     /// ```
     #[inline(always)]
     pub fn recv(mut self) -> Result<T, RecvError> {
-        wait::checkpoint();
-        Half::receive(&mut self.half, None, RecvError, || unreachable!("there is no deadline"))
+        match self.recv_to(None) {
+            Ok(value) => Ok(value),
+            Err(RecvTimeoutError::Closed) => Err(RecvError),
+            Err(RecvTimeoutError::Timeout) => unreachable!("there is no deadline"),
+        }
     }
 
     /// Waits for the value, at most for `timeout`.
@@ -280,7 +283,11 @@ impl<T> Receiver<T> {
     #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
         wait::checkpoint();
-        Half::receive(&mut self.half, deadline, RecvTimeoutError::Closed, || RecvTimeoutError::Timeout)
+        if self.half.is_none() {
+            return Err(RecvTimeoutError::Closed);
+        }
+        let outcome = Half::receive(&mut self.half, deadline).ok_or(RecvTimeoutError::Timeout)?;
+        outcome.ok_or(RecvTimeoutError::Closed)
     }
 
     /// Takes the value without waiting.
@@ -301,7 +308,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         wait::charge();
         match self.has_outcome() {
-            true => self.take_outcome(TryRecvError::Closed),
+            true => self.take_outcome().ok_or(TryRecvError::Closed),
             false => Err(TryRecvError::Empty),
         }
     }
@@ -347,12 +354,9 @@ impl<T> Receiver<T> {
         self.half.as_ref().is_some_and(Half::has_value)
     }
 
-    /// Leaves the channel, with the value if there is one, and with `closed` otherwise.
-    fn take_outcome<E>(&mut self, closed: E) -> Result<T, E> {
-        match self.half.take() {
-            Some(half) => half.take_or(closed),
-            None => Err(closed),
-        }
+    /// Leaves the channel, with the value if there is one.
+    fn take_outcome(&mut self) -> Option<T> {
+        self.half.take()?.take()
     }
 }
 
@@ -360,7 +364,7 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let Some(half) = self.half.take() else { return };
         wait::point();
-        if let Ok(value) = half.take_or(()) {
+        if let Some(value) = half.take() {
             // No cancellation cuts its destructor short.
             shield(|| drop(value));
         }
@@ -380,7 +384,7 @@ impl<T> Future for Receiver<T> {
         if budget::gives_way(&mut self.gave_way, cx) {
             return Poll::Pending;
         }
-        Poll::Ready(self.take_outcome(RecvError))
+        Poll::Ready(self.take_outcome().ok_or(RecvError))
     }
 }
 

@@ -183,8 +183,7 @@ impl<T> Sender<T> {
         if self.receivers() == 0 {
             return Err(SendError(value));
         }
-        let mut value = Shielded::new(value);
-        self.send_modify(|old| mem::swap(old, &mut value));
+        drop(Shielded::new(self.send_replace(value)));
         Ok(())
     }
 

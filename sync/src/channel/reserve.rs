@@ -174,25 +174,22 @@ impl<T> Sender<T> {
     /// assert_eq!(receiver.recv(), Ok(1));
     /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Ready(true));
     /// ```
-    pub fn send_async(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
-        let mut message = message;
-        // The block keeps the message in one place, which a function would not.
-        async move {
-            budget::charge().await;
-            loop {
-                match self.channel().try_send(message) {
-                    Ok(()) => return Ok(()),
-                    Err(TrySendError::Disconnected(refused)) => return Err(SendError(refused)),
-                    Err(TrySendError::Full(refused)) => message = refused,
-                }
-                if self.channel().has_slots() {
-                    let grant = self.channel().reserve_async().await;
-                    return Permit::new(self.channel(), grant).send_in_poll(message);
-                }
-                match self.channel().send_once(message).await.1.message() {
-                    None => return Ok(()),
-                    Some(refused) => message = refused,
-                }
+    pub async fn send_async(&self, message: T) -> Result<(), SendError<T>> {
+        budget::charge().await;
+        let mut sent = self.channel().try_send(message);
+        loop {
+            let message = match sent {
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Disconnected(message)) => return Err(SendError(message)),
+                Err(TrySendError::Full(message)) => message,
+            };
+            if self.channel().has_slots() {
+                let grant = self.channel().reserve_async().await;
+                return Permit::new(self.channel(), grant).send_in_poll(message);
+            }
+            match self.channel().send_once(message).await {
+                None => return Ok(()),
+                Some(message) => sent = self.channel().try_send(message),
             }
         }
     }

@@ -299,15 +299,16 @@ impl<T> Shared<T> {
         )
     }
 
-    /// Waits at a rendezvous, as a future, until the message is received. It is left in the place if the sender is to try again.
-    pub(super) fn send_once(&self, message: T) -> impl Future<Output = (Outcome<()>, Place<T>)> {
-        self.queue.wait_async_then(
+    /// Waits at a rendezvous, as a future, until the message is received. Returns it if the sender is to try again.
+    pub(super) async fn send_once(&self, message: T) -> Option<T> {
+        let waits = self.queue.wait_async_then(
             SENDERS,
             Place::of(message),
             |state, _, waiting| admit_sender(state, waiting),
             || self.tell_watchers(),
             |_, _, _, _| (),
-        )
+        );
+        waits.await.1.message()
     }
 
     /// Tells watchers, if there are any, of a waiter that has arrived.

@@ -8,7 +8,6 @@
 //! So a receiver that was served knows that it is the second: the unlock, which is the sender's last
 //! touch of the channel, comes before the wake.
 
-use std::cell::Cell;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -82,68 +81,50 @@ impl<T> Half<T> {
     }
 
     /// Sends the value and leaves. Gives the value back if the receiver has ended.
-    ///
-    /// No closure carries the value, which may be large.
     #[inline]
     pub(crate) fn send(self, value: T) -> Result<(), T> {
-        let channel = self.channel();
-        let mut queue = channel.queue.lock_or_first(|| ()).serving();
-        let (state, mut waiters) = queue.parts();
-        let is_closed = channel.has_ended(Side::Receiver);
-        if is_closed {
-            let left = channel.leave(Side::Sender, state, &mut waiters);
-            drop(queue);
-            self.finish(left);
-            return Err(value);
-        }
-        state.value = Some(value);
-        let left = channel.leave(Side::Sender, state, &mut waiters);
-        drop(queue);
-        self.finish(left);
-        Ok(())
+        self.leave_after(Side::Sender, |state, is_closed| match is_closed {
+            true => Err(value),
+            false => {
+                state.value = Some(value);
+                Ok(())
+            }
+        })
     }
 
-    /// Leaves as `side`, without a value.
+    /// Leaves as the sender, without a value.
     #[inline(never)]
-    pub(crate) fn hang_up(self, side: Side) {
-        let channel = self.channel();
-        let left = channel.queue.with(|state, waiters| channel.leave(side, state, waiters));
-        self.finish(left);
+    pub(crate) fn hang_up(self) {
+        self.leave_after(Side::Sender, |_, _| ());
     }
 
-    /// Leaves as the receiver, with the value if one was sent, and with `closed` otherwise.
+    /// Leaves as the receiver, with the value if one was sent.
     #[inline(never)]
-    pub(crate) fn take_or<E>(self, closed: E) -> Result<T, E> {
+    pub(crate) fn take(self) -> Option<T> {
         let channel = self.channel();
         // The sender leaves under the lock, and the unlock is its last touch: no lock is needed after that.
         if channel.has_ended(Side::Sender) && !channel.queue.is_locked() {
             // SAFETY: the sender has left, and this side does now.
-            let mut channel = unsafe { self.last() };
-            return match channel.queue.get_mut().value.take() {
-                Some(value) => Ok(value),
-                None => Err(closed),
-            };
+            return unsafe { self.last() }.queue.get_mut().value.take();
         }
-        let mut queue = channel.queue.lock_or_first(|| ()).serving();
-        let (state, mut waiters) = queue.parts();
-        let taken = match state.value.take() {
-            Some(value) => Ok(value),
-            None => Err(closed),
-        };
-        let left = channel.leave(Side::Receiver, state, &mut waiters);
-        drop(queue);
-        self.finish(left);
-        taken
+        self.leave_after(Side::Receiver, |state, _| state.value.take())
     }
 
-    /// Completes a leave, after the lock. `None`: both sides have left.
+    /// Leaves as `side` after `act`, which learns whether the peer has ended. Wakes the peer.
     #[inline(always)]
-    fn finish(self, left: Option<Wakers>) {
-        match left {
+    fn leave_after<R>(self, side: Side, act: impl FnOnce(&mut State<T>, bool) -> R) -> R {
+        let channel = self.channel();
+        let (result, wakers) = channel.queue.with(|state, waiters| {
+            let result = act(state, channel.has_ended(side.other()));
+            let is_first = channel.note(ONE_LEFT);
+            (result, is_first.then(|| channel.end(side, state, waiters)))
+        });
+        match wakers {
             Some(wakers) => wakers.call(),
             // SAFETY: both sides have left.
             None => drop(unsafe { self.last() }),
         }
+        result
     }
 
     /// Takes the channel over.
@@ -161,36 +142,30 @@ impl<T> Half<T> {
         channel.queue.with(|state, waiters| channel.end(Side::Receiver, state, waiters)).call();
     }
 
-    /// Waits for the outcome, and leaves with it as the receiver. `closed` stands for no value, and `late` makes the error after
-    /// the deadline.
+    /// Waits for the outcome, and leaves with it as the receiver. Returns `None` if the deadline came first.
     ///
-    /// Takes the half out of its place once it has left. The value goes straight into the result, since it may be large.
+    /// Takes the half out of its place once it has left.
     #[inline]
-    pub(crate) fn receive<E: Copy>(
-        place: &mut Option<Self>,
-        deadline: Option<Instant>,
-        closed: E,
-        late: impl FnOnce() -> E,
-    ) -> Result<T, E> {
-        if let Some(half) = place.take_if(|half| half.channel().is_over()) {
-            return half.take_or(closed);
-        }
-        let leaving = Leaving { place, how: Cell::new(Outcome::TimedOut) };
-        let Some(half) = &*leaving.place else { return Err(closed) };
-        half.channel().wait_then(Side::Receiver, deadline, |outcome, given| {
-            leaving.how.set(outcome);
-            match given.take() {
-                Some(value) => Ok(value),
-                None if matches!(outcome, Outcome::Served | Outcome::Done(())) => Err(closed),
-                None => Err(late()),
-            }
-        })
+    pub(crate) fn receive(place: &mut Option<Self>, deadline: Option<Instant>) -> Option<Option<T>> {
+        let channel = place.as_ref()?.channel();
+        let served = match channel.is_over() {
+            true => None,
+            false => match channel.wait(Side::Receiver, deadline) {
+                (Outcome::Served, given) => Some(given),
+                (Outcome::Done(()), _) => None,
+                (Outcome::TimedOut | Outcome::Cancelled, _) => return None,
+            },
+        };
+        let half = place.take()?;
+        let Some(given) = served else { return Some(half.take()) };
+        // SAFETY: the sender, which has served this side, left under the same lock. Its wake has come since.
+        drop(unsafe { half.last() });
+        Some(given)
     }
 
     /// Waits until the receiver has ended. Returns false if the deadline came first.
     pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
-        let has_ended = |outcome| matches!(outcome, Outcome::Done(()) | Outcome::Served);
-        self.channel().wait_then(Side::Sender, deadline, |outcome, _| has_ended(outcome))
+        matches!(self.channel().wait(Side::Sender, deadline).0, Outcome::Done(()) | Outcome::Served)
     }
 
     /// Returns true if the receiver has ended.
@@ -291,67 +266,20 @@ impl<T> Channel<T> {
         Wakers { peer: state.wakers[peer].take(), unused }
     }
 
-    /// Leaves as `side`, under the lock. Returns `None` if the peer has left before.
+    /// Waits as `me` until the peer ends. `Done` if a side has ended.
     #[inline(always)]
-    fn leave(
-        &self,
-        side: Side,
-        state: &mut State<T>,
-        waiters: &mut Waiters<'_, Option<T>, 3>,
-    ) -> Option<Wakers> {
-        self.note(ONE_LEFT).then(|| self.end(side, state, waiters))
-    }
-
-    /// Waits as `me` until the peer ends: `finish` makes the result. `Done` if a side has ended.
-    ///
-    /// A value that was sent is with the waiter then.
-    #[inline(always)]
-    fn wait_then<R>(
-        &self,
-        me: Side,
-        deadline: Option<Instant>,
-        finish: impl FnOnce(Outcome<()>, &mut Option<T>) -> R,
-    ) -> R {
+    fn wait(&self, me: Side, deadline: Option<Instant>) -> (Outcome<()>, Option<T>) {
         let mut unused = None;
-        self.queue.wait_then(
+        self.queue.wait(
             me as usize,
             None,
             Until::unwind(deadline).spinning().described(&ONESHOT),
-            |state, given, _| {
+            |state, _, _| {
                 unused = state.wakers[me as usize].take();
-                if !self.is_over() {
-                    return Admit::Back;
-                }
-                if me == Side::Receiver {
-                    *given = state.value.take();
-                }
-                Admit::Done(())
+                if self.is_over() { Admit::Done(()) } else { Admit::Back }
             },
             || (),
             |_, _, _, _| (),
-            finish,
         )
-    }
-}
-
-/// Takes the half of a receiver out of its place once its wait is over, and leaves.
-struct Leaving<'a, T> {
-    place: &'a mut Option<Half<T>>,
-    /// How the wait has ended.
-    how: Cell<Outcome<()>>,
-}
-
-impl<T> Drop for Leaving<'_, T> {
-    fn drop(&mut self) {
-        let how = self.how.get();
-        if let Outcome::TimedOut | Outcome::Cancelled = how {
-            return;
-        }
-        let Some(half) = self.place.take() else { return };
-        match how {
-            // SAFETY: the sender, which has served this side, left under the same lock. Its wake has come since.
-            Outcome::Served => drop(unsafe { half.last() }),
-            _ => half.hang_up(Side::Receiver),
-        }
     }
 }

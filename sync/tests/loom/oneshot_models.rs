@@ -3,24 +3,12 @@
 //! The model counts the end of an atomic as a write of it. So a channel that is freed too early is reported.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use loom::thread;
 
-use crate::oneshot::{self, Half, Side};
+use crate::oneshot::{self, Half};
 use crate::primitive::check_bounded;
 use crate::wait::over;
-
-/// Why nothing was received.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Lacking {
-    Closed,
-    Late,
-}
-
-fn receive<T>(place: &mut Option<Half<T>>, deadline: Option<Instant>) -> Result<T, Lacking> {
-    Half::receive(place, deadline, Lacking::Closed, || Lacking::Late)
-}
 
 /// Makes a channel whose atomics are in use.
 fn pair<T>() -> (Half<T>, Half<T>) {
@@ -36,7 +24,7 @@ fn a_value_is_received_once() {
         let (sender, receiver) = pair();
         let sending = thread::spawn(move || sender.send(7).unwrap());
         let mut place = Some(receiver);
-        assert_eq!(receive(&mut place, None), Ok(7));
+        assert_eq!(Half::receive(&mut place, None), Some(Some(7)));
         assert!(place.is_none());
         sending.join().unwrap();
     });
@@ -47,8 +35,8 @@ fn a_value_is_received_once() {
 fn a_receiver_learns_that_no_value_comes() {
     check_bounded(3, || {
         let (sender, receiver) = pair::<u8>();
-        let leaving = thread::spawn(move || sender.hang_up(Side::Sender));
-        assert_eq!(receive(&mut Some(receiver), None), Err(Lacking::Closed));
+        let leaving = thread::spawn(move || sender.hang_up());
+        assert_eq!(Half::receive(&mut Some(receiver), None), Some(None));
         leaving.join().unwrap();
     });
 }
@@ -61,8 +49,8 @@ fn a_value_is_dropped_once_as_the_receiver_leaves() {
         let (sender, receiver) = pair();
         let sent = Arc::clone(&value);
         let sending = thread::spawn(move || sender.send(sent).is_ok());
-        let taken = receiver.take_or(());
-        assert_eq!(sending.join().unwrap(), taken.is_ok());
+        let taken = receiver.take();
+        assert_eq!(sending.join().unwrap(), taken.is_some());
         drop(taken);
         assert_eq!(Arc::strong_count(&value), 1);
     });
@@ -75,9 +63,9 @@ fn a_late_value_is_kept_for_the_receiver() {
         let (sender, receiver) = pair();
         let sending = thread::spawn(move || sender.send(7).unwrap());
         let mut place = Some(receiver);
-        let in_time = receive(&mut place, Some(over()));
+        let in_time = Half::receive(&mut place, Some(over())).flatten();
         sending.join().unwrap();
-        let late = place.map_or(Err(Lacking::Closed), |receiver| receiver.take_or(Lacking::Closed));
-        assert_eq!(in_time.or(late), Ok(7));
+        let late = place.and_then(|receiver| receiver.take());
+        assert_eq!(in_time.or(late), Some(7));
     });
 }

@@ -1,6 +1,6 @@
 //! The wait in a queue as a future.
 
-use std::pin::Pin;
+use std::pin::pin;
 
 use crate::sleep::polled::Polled;
 use crate::sleep::queue::WaitQueue;
@@ -14,42 +14,37 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     ///
     /// The outcome is `Done` or `Served`. A future that is dropped before its end runs `leave`: with `Left::Unserved` if
     /// it was queued, with `Left::Served` if it was served and does not take what it was given.
-    pub fn wait_async<R>(
+    pub async fn wait_async<R>(
         &self,
         lane: usize,
         data: T,
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
-    ) -> impl Future<Output = (Outcome<R>, T)> {
-        self.wait_async_then(lane, data, admit, || (), leave)
+    ) -> (Outcome<R>, T) {
+        self.wait_async_then(lane, data, admit, || (), leave).await
     }
 
     /// Variant of [`wait_async`](WaitQueue::wait_async) with a closure for when the future is queued and the lock released.
     ///
     /// `published` must not wake futures.
-    pub fn wait_async_then<R>(
+    pub async fn wait_async_then<R>(
         &self,
         lane: usize,
         data: T,
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         published: impl FnOnce(),
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
-    ) -> impl Future<Output = (Outcome<R>, T)> {
+    ) -> (Outcome<R>, T) {
         let waiting = Waiting::new(self, lane, data, Until::shielded(None), admit, published, leave);
-        let mut sleep = Polled::new(Abandoned(waiting));
-        // A block keeps its captures in place. A function would move them, and have room for the data twice.
-        async move {
-            // SAFETY: the sleep is a capture, so it is pinned with the block, which uses it by this reference alone.
-            let mut sleep = unsafe { Pin::new_unchecked(&mut sleep) };
-            loop {
-                let why = sleep.as_mut().await;
-                let Abandoned(waiting) = sleep.strategy();
-                if let Some(outcome) = waiting.settle(why) {
-                    // SAFETY: this is the waiter, and the wait is over.
-                    return (outcome, unsafe { waiting.take_data() });
-                }
-                sleep.as_mut().renew();
+        let mut sleep = pin!(Polled::new(Abandoned(waiting)));
+        loop {
+            let why = sleep.as_mut().await;
+            let Abandoned(waiting) = sleep.strategy();
+            if let Some(outcome) = waiting.settle(why) {
+                // SAFETY: this is the waiter, and the wait is over.
+                return (outcome, unsafe { waiting.take_data() });
             }
+            sleep.as_mut().renew();
         }
     }
 }
