@@ -7,7 +7,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -75,7 +75,7 @@ pub(super) fn take(stream: &OwnedFd, buf: &mut Vec<u8>) -> io::Result<Vec<u8>> {
 }
 
 /// Takes one byte. The program has an event for writing then.
-pub(super) fn take_byte(stream: &OwnedFd) -> io::Result<()> {
+pub(super) fn take_byte(stream: impl AsFd) -> io::Result<()> {
     net::recv(stream, &mut [0; 1], RecvFlags::DONTWAIT)?;
     Ok(())
 }
@@ -115,12 +115,6 @@ pub(super) fn end(stream: &OwnedFd) {
 /// Connects a socket of messages: its `send` then goes to that one, and only from there messages come.
 pub(super) fn connect(socket: impl AsFd, to: &SocketAddrUnix) -> io::Result<()> {
     Ok(net::connect(socket, to)?)
-}
-
-/// Takes one of the bytes that stand for connections in a listener's queue.
-pub(super) fn take_turn(listener: BorrowedFd<'_>) -> io::Result<()> {
-    net::recv(listener, &mut [0; 1], RecvFlags::DONTWAIT)?;
-    Ok(())
 }
 
 /// Returns true if the program has closed its end without having read all.

@@ -157,13 +157,10 @@ impl State {
 
     /// Forgets all of them, now and then: the system does not tell of their end.
     pub(super) fn forget_all_closed(&mut self) {
-        let is_message = |socket: &Socket| matches!(socket.role, Role::Messages(_));
-        let mut ids: Vec<u64> =
-            self.sockets.iter().filter(|(_, socket)| is_message(socket)).map(|(id, _)| *id).collect();
+        let mut ids = self.ids_where(|socket| matches!(socket.role, Role::Messages(_)));
         if ids.len() < self.most_messages {
             return;
         }
-        ids.sort_unstable();
         ids.retain(|id| !self.forget_closed(*id));
         self.most_messages = (2 * ids.len()).max(64);
     }

@@ -193,7 +193,7 @@ impl State {
     }
 
     /// Frees the port of a socket.
-    pub(super) fn unbind(&mut self, id: u64) {
+    fn unbind(&mut self, id: u64) {
         let Some(Socket { local: Some(local), role, host, .. }) = self.sockets.get(&id) else { return };
         let key = (role.transport(), *host, local.port());
         if self.bound.get(&key) == Some(&id) {
@@ -207,6 +207,14 @@ impl State {
         let not_ours =
             || io::Error::new(io::ErrorKind::InvalidInput, "not a socket of the simulated network");
         self.by_inode.get(&inode).copied().filter(|id| self.sockets.contains_key(id)).ok_or_else(not_ours)
+    }
+
+    /// Returns the numbers of the sockets that `is_meant` selects, in the order in which they were made.
+    pub(super) fn ids_where(&self, is_meant: impl Fn(&Socket) -> bool) -> Vec<u64> {
+        let mut ids: Vec<u64> =
+            self.sockets.iter().filter(|(_, socket)| is_meant(socket)).map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        ids
     }
 
     pub(super) fn socket(&mut self, id: u64) -> Option<&mut Socket> {
@@ -386,10 +394,7 @@ impl State {
     /// Cuts a host off, as if its process was killed: its connections are reset.
     pub(super) fn crash(&mut self, host: HostId) {
         self.host(host).is_up = false;
-        let mut ids: Vec<u64> =
-            self.sockets.iter().filter(|(_, socket)| socket.host == host).map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        for id in ids {
+        for id in self.ids_where(|socket| socket.host == host) {
             self.reset_peer(id);
             self.remove(id);
         }
@@ -401,10 +406,7 @@ impl State {
             Role::Stream(stream) => Link::between(socket.host, stream.remote_host) == link,
             _ => false,
         };
-        let mut ids: Vec<u64> =
-            self.sockets.iter().filter(|(_, socket)| is_on_link(socket)).map(|(id, _)| *id).collect();
-        ids.sort_unstable();
-        for id in ids {
+        for id in self.ids_where(is_on_link) {
             self.reset(id);
         }
     }

@@ -91,7 +91,8 @@ impl State {
         let Some(Socket { role: Role::Listener { queue, .. }, .. }) = self.socket(id) else {
             return Err(Errno::INVAL.into());
         };
-        descriptors::take_turn(listener)?;
+        // One byte stands for each connection in the queue.
+        descriptors::take_byte(listener)?;
         queue.pop_front().ok_or_else(|| Errno::AGAIN.into())
     }
 
