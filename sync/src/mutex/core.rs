@@ -77,8 +77,8 @@ pub(crate) trait Policy {
     /// How the longest waiter is treated.
     fn hand_off(&self, first: &Waiter) -> HandOff;
 
-    /// Returns true if a waiter that is on its way since then has not come in time.
-    fn is_overdue(&self, since: Instant) -> bool;
+    /// Returns true if a waiter is woken although another one is on its way, since then if that is known.
+    fn wakes_another(&self, since: Option<Instant>) -> bool;
 }
 
 impl Waiter {
@@ -176,6 +176,13 @@ impl Core {
         }
     }
 
+    /// As [`release`](Core::release), without counting how many unlocks pass over a woken waiter.
+    pub(crate) fn release_to_sleep(&self, policy: &impl Policy) {
+        if !self.word.release_uncontended() {
+            self.release_to_queue(policy);
+        }
+    }
+
     #[cold]
     fn release_slow(&self, policy: &impl Policy) {
         match self.word.release_past_queue(|| self.passes_over()) {
@@ -234,16 +241,11 @@ impl Core {
 
     /// Returns true if a woken waiter is on its way that may still come in time.
     fn is_one_on_its_way(&self, first: &Waiter, policy: &impl Policy) -> bool {
-        if !self.word.look().has_woken() {
+        if !self.word.look().has_woken() || policy.wakes_another(first.since.get()) {
             return false;
         }
-        match first.since.get() {
-            Some(since) => !policy.is_overdue(since),
-            None => {
-                first.since.set(Some(clock::now()));
-                true
-            }
-        }
+        first.since.set(first.since.get().or_else(|| Some(clock::now())));
+        true
     }
 
     /// Moves up to `limit` of the longest waiters of a condition into the queue. Returns how many they were.

@@ -76,6 +76,11 @@ impl RawMutex {
         self.core.release(&BoundedBarging);
     }
 
+    /// Unlocks, as the caller, a thread, falls asleep. By the owner.
+    pub(crate) fn release_to_sleep(&self) {
+        self.core.release_to_sleep(&Leaving);
+    }
+
     /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
     pub(super) fn release_fair(&self) {
         wait::point();
@@ -107,8 +112,21 @@ impl Policy for BoundedBarging {
         }
     }
 
-    fn is_overdue(&self, since: Instant) -> bool {
-        patience::is_over(since, clock::now())
+    fn wakes_another(&self, since: Option<Instant>) -> bool {
+        since.is_some_and(|since| patience::is_over(since, clock::now()))
+    }
+}
+
+/// The policy of an unlock by a thread that sleeps next: its processor becomes free for one more waiter.
+struct Leaving;
+
+impl Policy for Leaving {
+    fn hand_off(&self, first: &Waiter) -> HandOff {
+        BoundedBarging.hand_off(first)
+    }
+
+    fn wakes_another(&self, _since: Option<Instant>) -> bool {
+        true
     }
 }
 
@@ -120,7 +138,7 @@ impl Policy for Fair {
         HandOff::Direct
     }
 
-    fn is_overdue(&self, _since: Instant) -> bool {
+    fn wakes_another(&self, _since: Option<Instant>) -> bool {
         false
     }
 }

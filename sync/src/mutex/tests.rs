@@ -10,8 +10,10 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
+use lock_api::RawMutex as _;
 
 use super::core::{Core, Given, HandOff, PASSES_PER_LOOK, Policy, Waiter};
+use super::raw::RawMutex;
 use super::state::{Arrival, Attempt, Owner};
 
 /// Wakes the longest waiter, and counts the looks at woken waiters that have not come.
@@ -26,7 +28,7 @@ impl Policy for Counting {
         HandOff::Wake
     }
 
-    fn is_overdue(&self, _since: Instant) -> bool {
+    fn wakes_another(&self, _since: Option<Instant>) -> bool {
         self.looks.set(self.looks.get() + 1);
         self.is_overdue.get()
     }
@@ -82,5 +84,20 @@ fn the_first_unlock_after_an_arrival_looks_at_the_waiter_however_many_went_befor
         policy.is_overdue.set(true);
         section();
         assert_eq!(late.join().unwrap(), Some(Given::Wake));
+    });
+}
+
+#[test]
+fn a_thread_that_falls_asleep_wakes_a_waiter_though_another_one_is_on_its_way() {
+    let mutex = RawMutex::INIT;
+    thread::scope(|scope| {
+        mutex.lock();
+        let woken = arrive(scope, mutex.core(), 2, None);
+        mutex.release();
+        assert_eq!(woken.join().unwrap(), Some(Given::Wake), "and it does not come");
+        mutex.lock();
+        let next = arrive(scope, mutex.core(), 3, None);
+        mutex.release_to_sleep();
+        assert_eq!(next.join().unwrap(), Some(Given::Wake));
     });
 }

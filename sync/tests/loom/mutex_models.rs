@@ -38,7 +38,7 @@ impl Policy for Unlock {
         }
     }
 
-    fn is_overdue(&self, _since: Instant) -> bool {
+    fn wakes_another(&self, _since: Option<Instant>) -> bool {
         matches!(self, Unlock::WakeOverdue)
     }
 }
