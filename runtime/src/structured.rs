@@ -8,8 +8,6 @@ pub use crate::api::group_error::{GroupError, StillRunning};
 pub use crate::api::join::join;
 pub use crate::api::parallel_map::parallel_map;
 #[doc(hidden)]
-pub use crate::api::race::run as run_race;
-#[doc(hidden)]
-pub use crate::api::race::{AnyWorker, Closure, Closures, FirstEnd, Lost, Place, ReportEnd, ThisWorker};
+pub use crate::api::race::{Arm, Racer, no_value, run as run_race};
 pub use crate::api::race::{Either, race, race_local};
 pub use crate::api::range::{Number, parallel_for};

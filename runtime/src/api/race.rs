@@ -2,9 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::any::Any;
 use std::convert::Infallible;
-use std::marker::PhantomData;
 use std::mem;
 use std::panic::{Location, resume_unwind};
 
@@ -15,8 +13,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::tasks::cancel;
-use crate::tasks::join_error::JoinError;
-use crate::tasks::shield::Shielded;
+use crate::tasks::shield::shield;
 use crate::waiter::description::WaitDescription;
 
 /// Runs both closures, each in a task; the first to end wins.
@@ -75,7 +72,9 @@ where
     A: Send,
     B: Send,
 {
-    either(run((Closure::new(f), (Closure::new(g), ()))))
+    let (mut left, mut right) = (Arm::new(f), Arm::new(g));
+    run([&mut left, &mut right]);
+    either(left, right)
 }
 
 /// Runs both closures on the current worker, each in a task; the first to end wins.
@@ -107,40 +106,82 @@ where
     F: FnOnce() -> A,
     G: FnOnce() -> B,
 {
-    either(run((Closure::local(f), (Closure::local(g), ()))))
+    let (mut left, mut right) = (Arm::new(f), Arm::new(g));
+    run_with([&mut left as &mut dyn Racer, &mut right], |scope, builder, racer| {
+        scope.spawn_local_as(builder, || racer.run())
+    });
+    either(left, right)
 }
 
-fn either<A, B>(won: Either<A, Either<B, Infallible>>) -> Either<A, B> {
-    match won {
-        Either::Left(value) => Either::Left(value),
-        Either::Right(Either::Left(value)) => Either::Right(value),
-        Either::Right(Either::Right(never)) => match never {},
+fn either<F, G, A, B>(left: Arm<F, A>, right: Arm<G, B>) -> Either<A, B> {
+    match left.value() {
+        Some(value) => Either::Left(value),
+        None => Either::Right(right.value().expect(WON)),
     }
 }
 
-/// Runs closures to the first end; for the macro.
+/// Why one of the values is there.
+const WON: &str = "the winner has left its value";
+
+/// Runs closures to the first end, and leaves the value of the winner alone; for the macro.
 #[doc(hidden)]
 #[track_caller]
-pub fn run<R: Closures>(closures: R) -> R::Won {
+pub fn run<const N: usize>(arms: [&mut (dyn Racer + Send); N]) {
+    run_with(arms, |scope, builder, racer| scope.spawn_as(builder, || racer.run()));
+}
+
+/// Spawns a closure of a race into its scope.
+type Spawn<R> =
+    for<'scope, 'env> fn(&'scope Scope<'scope, 'env>, Builder, Running<'scope, R>) -> ScopedJoinHandle<'scope, ()>;
+
+/// Runs closures as [`run`] does, each where `spawn` puts it.
+///
+/// A panic of any closure takes precedence over the winner. No cancellation of the race cuts the
+/// destructors of the other values short.
+#[track_caller]
+fn run_with<R: Racer + ?Sized, const N: usize>(mut arms: [&mut R; N], spawn: Spawn<R>) {
     let first_end = FirstEnd::new();
-    let finished = scope(|s| {
+    let ended = scope(|s| {
         let starting = Starting(s);
-        let running = closures.start(s, &first_end, 0);
+        let mut indices = 0..;
+        let running = arms.each_mut().map(|arm| {
+            let report = ReportEnd { first_end: &first_end, index: indices.next().expect("it has no end") };
+            // Where a race cannot be unwound it must end with a value, so the closures must run.
+            let builder = Builder::new().at(first_end.place);
+            let builder = if cancel_points::may_unwind() { builder } else { builder.sheltered() };
+            spawn(s, builder, Running { arm: &mut **arm, _report: report })
+        });
         mem::forget(starting);
         first_end.await_first();
-        R::cancel(&running, 0, &first_end);
-        R::finish(running, 0, &first_end)
+        let first = first_end.first();
+        running.iter().enumerate().filter(|(index, _)| Some(*index) != first).for_each(|(_, loser)| loser.cancel());
+        running.map(ScopedJoinHandle::join)
     });
-    match finished {
-        Ok(Some(won)) => won,
-        Ok(None) => {
-            // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
-            cancel_points::end_with_others(
-                "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime",
-            )
+    let first = first_end.first();
+    let (mut won, mut panicked) = (Ok(()), None);
+    for (index, end) in ended.into_iter().enumerate() {
+        match end {
+            Err(error) if error.is_panic() => panicked = Some(error.into_panic()),
+            end if Some(index) == first => won = end,
+            _ => (),
         }
-        Err(Lost::Panicked(payload)) => resume_unwind(payload),
-        Err(Lost::NotStarted(error)) => panic!("the first closure of a race to end has not run: {error}"),
+    }
+    // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
+    for (index, arm) in arms.into_iter().enumerate() {
+        if panicked.is_some() || Some(index) != first {
+            shield(|| arm.clear());
+        }
+    }
+    if let Some(payload) = panicked {
+        resume_unwind(payload);
+    }
+    match won {
+        Ok(()) => (),
+        Err(error) if error.is_not_started() => panic!("the first closure of a race to end has not run: {error}"),
+        // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
+        Err(_) => cancel_points::end_with_others(
+            "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime",
+        ),
     }
 }
 
@@ -177,8 +218,7 @@ pub enum Either<A, B> {
 }
 
 /// Holds the index of the first closure to end, and the race that waits for it.
-#[doc(hidden)]
-pub struct FirstEnd {
+struct FirstEnd {
     queue: WaitQueue<Option<usize>, ()>,
     /// The call of the race.
     place: &'static Location<'static>,
@@ -186,7 +226,7 @@ pub struct FirstEnd {
 
 impl FirstEnd {
     #[track_caller]
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         FirstEnd { queue: WaitQueue::new(None), place: Location::caller() }
     }
 
@@ -206,7 +246,7 @@ impl FirstEnd {
     ///
     /// Where nothing can be unwound, a cancel of the race ends the wait as well; the race then
     /// cancels all closures.
-    pub(crate) fn await_first(&self) {
+    fn await_first(&self) {
         if self.first().is_some() {
             return;
         }
@@ -225,20 +265,9 @@ impl FirstEnd {
 }
 
 /// Reports the end of its closure when it is dropped, even if the closure never ran.
-#[doc(hidden)]
-pub struct ReportEnd<'a> {
+struct ReportEnd<'a> {
     first_end: &'a FirstEnd,
     index: usize,
-}
-
-impl ReportEnd<'_> {
-    /// Returns `f` with the report after it.
-    fn after<T>(self, f: impl FnOnce() -> T) -> impl FnOnce() -> T {
-        move || {
-            let _report = self;
-            f()
-        }
-    }
 }
 
 impl Drop for ReportEnd<'_> {
@@ -247,193 +276,66 @@ impl Drop for ReportEnd<'_> {
     }
 }
 
-/// Tells why a race has no value although the winner was not cancelled.
-#[doc(hidden)]
-pub enum Lost {
-    Panicked(Box<dyn Any + Send>),
-    /// The first closure to end has not run, for this reason.
-    NotStarted(JoinError),
+/// A closure in its task.
+struct Running<'a, R: ?Sized> {
+    arm: &'a mut R,
+    _report: ReportEnd<'a>,
 }
 
-/// Closures that race: any number of them, each with its type, as nested pairs.
-#[doc(hidden)]
-pub trait Closures: Sized {
-    type Won;
-    type Running<'scope>;
-
-    fn start<'scope>(
-        self,
-        scope: &'scope Scope<'scope, '_>,
-        first_end: &'scope FirstEnd,
-        index: usize,
-    ) -> Self::Running<'scope>
-    where
-        Self: 'scope;
-
-    /// Cancels all closures but the winner.
-    fn cancel(running: &Self::Running<'_>, index: usize, first_end: &FirstEnd);
-
-    /// Waits for all closures, and returns the value of the winner, or `None` if it was cancelled.
-    ///
-    /// A panic of any closure takes precedence. No cancellation of the race cuts the destructors of
-    /// the others' values short.
-    fn finish(
-        running: Self::Running<'_>,
-        index: usize,
-        first_end: &FirstEnd,
-    ) -> Result<Option<Self::Won>, Lost>;
+impl<R: Racer + ?Sized> Running<'_, R> {
+    fn run(self) {
+        self.arm.run();
+    }
 }
 
-/// One closure of a race, which runs at a `P`.
+/// Holds a closure of a race, and then its value.
 #[doc(hidden)]
-pub struct Closure<F, T, P = AnyWorker> {
-    f: F,
-    value: PhantomData<(T, P)>,
+pub enum Arm<F, T> {
+    Closure(F),
+    Value(T),
+    Empty,
 }
 
-impl<F: FnOnce() -> T, T> Closure<F, T> {
+impl<F: FnOnce() -> T, T> Arm<F, T> {
     pub fn new(f: F) -> Self {
-        Closure { f, value: PhantomData }
+        Arm::Closure(f)
     }
 }
 
-impl<F: FnOnce() -> T, T> Closure<F, T, ThisWorker> {
-    fn local(f: F) -> Self {
-        Closure { f, value: PhantomData }
-    }
-}
-
-/// Where a closure of a race runs.
-#[doc(hidden)]
-pub trait Place<F, T> {
-    fn spawn<'scope>(
-        scope: &'scope Scope<'scope, '_>,
-        builder: Builder,
-        f: F,
-        report: ReportEnd<'scope>,
-    ) -> ScopedJoinHandle<'scope, T>
-    where
-        F: 'scope,
-        T: 'scope;
-}
-
-#[doc(hidden)]
-pub struct AnyWorker;
-#[doc(hidden)]
-pub struct ThisWorker;
-
-impl<F: FnOnce() -> T + Send, T: Send> Place<F, T> for AnyWorker {
-    #[track_caller]
-    fn spawn<'scope>(
-        scope: &'scope Scope<'scope, '_>,
-        builder: Builder,
-        f: F,
-        report: ReportEnd<'scope>,
-    ) -> ScopedJoinHandle<'scope, T>
-    where
-        F: 'scope,
-        T: 'scope,
-    {
-        scope.spawn_as(builder, report.after(f))
-    }
-}
-
-impl<F: FnOnce() -> T, T> Place<F, T> for ThisWorker {
-    #[track_caller]
-    fn spawn<'scope>(
-        scope: &'scope Scope<'scope, '_>,
-        builder: Builder,
-        f: F,
-        report: ReportEnd<'scope>,
-    ) -> ScopedJoinHandle<'scope, T>
-    where
-        F: 'scope,
-        T: 'scope,
-    {
-        scope.spawn_local_as(builder, report.after(f))
-    }
-}
-
-impl Closures for () {
-    type Won = Infallible;
-    type Running<'scope> = ();
-
-    fn start<'scope>(self, _scope: &'scope Scope<'scope, '_>, _first_end: &'scope FirstEnd, _index: usize)
-    where
-        Self: 'scope,
-    {
-    }
-
-    fn cancel(_running: &(), _index: usize, _first_end: &FirstEnd) {}
-
-    fn finish(_running: (), _index: usize, _first_end: &FirstEnd) -> Result<Option<Infallible>, Lost> {
-        Ok(None)
-    }
-}
-
-impl<F, T, P, R> Closures for (Closure<F, T, P>, R)
-where
-    P: Place<F, T>,
-    R: Closures,
-{
-    type Won = Either<T, R::Won>;
-    type Running<'scope> = (ScopedJoinHandle<'scope, T>, R::Running<'scope>);
-
-    #[track_caller]
-    fn start<'scope>(
-        self,
-        scope: &'scope Scope<'scope, '_>,
-        first_end: &'scope FirstEnd,
-        index: usize,
-    ) -> Self::Running<'scope>
-    where
-        Self: 'scope,
-    {
-        let (Closure { f, .. }, rest) = self;
-        let report = ReportEnd { first_end, index };
-        // Where a race cannot be unwound it must end with a value, so the closures must run.
-        let builder = Builder::new().at(first_end.place);
-        let builder = if cancel_points::may_unwind() { builder } else { builder.sheltered() };
-        let first = P::spawn(scope, builder, f, report);
-        (first, rest.start(scope, first_end, index + 1))
-    }
-
-    fn cancel((first, rest): &Self::Running<'_>, index: usize, first_end: &FirstEnd) {
-        if first_end.first() != Some(index) {
-            first.task().cancel();
-        }
-        R::cancel(rest, index + 1, first_end);
-    }
-
-    fn finish(
-        (first, rest): Self::Running<'_>,
-        index: usize,
-        first_end: &FirstEnd,
-    ) -> Result<Option<Self::Won>, Lost> {
-        let first = first.join();
-        let rest = match R::finish(rest, index + 1, first_end) {
-            Ok(rest) => rest,
-            Err(lost) => {
-                drop(Shielded::new(first));
-                return Err(lost);
-            }
-        };
-        let won = first_end.first() == Some(index);
-        match first {
-            Ok(value) if won => Ok(Some(Either::Left(value))),
-            Err(error) if error.is_not_started() && won => Err(Lost::NotStarted(error)),
-            // Losers are dropped before the return: a destructor that panics in it would leak what is returned.
-            Err(error) if error.is_panic() => {
-                let panic = JoinError::into_panic(error);
-                drop(Shielded::new(rest));
-                Err(Lost::Panicked(panic))
-            }
-            loser => {
-                drop(Shielded::new(loser));
-                Ok(rest.map(Either::Right))
-            }
+impl<F, T> Arm<F, T> {
+    /// Returns the value that the closure has left.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Arm::Value(value) => Some(value),
+            _ => None,
         }
     }
+}
+
+/// An [`Arm`] of any type.
+#[doc(hidden)]
+pub trait Racer {
+    fn run(&mut self);
+    /// Drops the closure or the value.
+    fn clear(&mut self);
+}
+
+impl<F: FnOnce() -> T, T> Racer for Arm<F, T> {
+    fn run(&mut self) {
+        if let Arm::Closure(f) = mem::replace(self, Arm::Empty) {
+            *self = Arm::Value(f());
+        }
+    }
+
+    fn clear(&mut self) {
+        *self = Arm::Empty;
+    }
+}
+
+/// Ends the values of a race, one of which is the winner's; for the macro.
+#[doc(hidden)]
+pub fn no_value() -> Infallible {
+    unreachable!("{WON}")
 }
 
 /// Evaluates several expressions, each in a task; the first to end wins.
@@ -462,14 +364,25 @@ where
 #[macro_export]
 macro_rules! race {
     ($($pattern:pat = $expression:expr => $result:expr),+ $(,)?) => {
-        $crate::race!(@match
-            $crate::structured::run_race($crate::race!(@closures $($expression,)+));
-            $($pattern => $result,)+
-        )
+        $crate::race!(@run [] $($pattern = $expression => $result,)+)
     };
-    (@closures) => { () };
-    (@closures $first:expr, $($rest:expr,)*) => {
-        ($crate::structured::Closure::new(|| $first), $crate::race!(@closures $($rest,)*))
+    // Each round of this makes another name.
+    (@run [$($arms:tt)*] $pattern:pat = $expression:expr => $result:expr, $($rest:tt)*) => {
+        $crate::race!(@run [$($arms)* (arm $pattern, $expression, $result)] $($rest)*)
+    };
+    (@run [$(($arm:ident $pattern:pat, $expression:expr, $result:expr))+]) => {
+        $crate::race!(@match {
+            $(let mut $arm = $crate::structured::Arm::new(|| $expression);)+
+            $crate::structured::run_race([$(&mut $arm),+]);
+            $crate::race!(@won $($arm)+)
+        }; $($pattern => $result,)+)
+    };
+    (@won) => { $crate::structured::no_value() };
+    (@won $arm:ident $($rest:ident)*) => {
+        match $arm.value() {
+            ::core::option::Option::Some(value) => $crate::structured::Either::Left(value),
+            ::core::option::Option::None => $crate::structured::Either::Right($crate::race!(@won $($rest)*)),
+        }
     };
     (@match $won:expr;) => { match $won {} };
     (@match $won:expr; $pattern:pat => $result:expr, $($rest:tt)*) => {
