@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use crate::budget;
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
+use crate::wait::{self, ArmPolicy, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
 
 /// A count, and the waiters for its being zero.
 pub struct Countdown {
@@ -129,22 +129,14 @@ impl Countdown {
     /// Waits until the count is zero. Returns false if the deadline came first.
     #[inline(always)]
     pub(crate) fn wait(&self, until: Until) -> bool {
-        let (outcome, ()) = self.queue.wait(0, (), until, |(), (), _| self.admit(), || (), |(), (), _, _| ());
-        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+        self.queue.wait_until(0, until, |()| self.count() == 0)
     }
 
     /// Waits until the count is zero, as a future.
     pub(crate) async fn wait_async(&self) {
         match self.count() {
             0 => budget::charge().await,
-            _ => _ = self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await,
-        }
-    }
-
-    fn admit(&self) -> Admit<()> {
-        match self.count() {
-            0 => Admit::Done(()),
-            _ => Admit::Back,
+            _ => self.queue.wait_until_async(0, |()| self.count() == 0).await,
         }
     }
 

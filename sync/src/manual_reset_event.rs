@@ -21,7 +21,7 @@ use fibra_runtime::time;
 
 use crate::budget;
 use crate::primitive::{AtomicBool, Ordering};
-use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
+use crate::wait::{self, ArmPolicy, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
 
 static MANUAL_RESET: WaitDescription = WaitDescription::new("manual event");
 
@@ -128,7 +128,7 @@ impl ManualResetEvent {
     pub async fn wait_async(&self) {
         match self.has_set() {
             true => budget::charge().await,
-            false => _ = self.queue.wait_async(0, (), |(), (), _| self.admit(), |(), (), _, _| ()).await,
+            false => self.queue.wait_until_async(0, |()| self.has_set()).await,
         }
     }
 
@@ -138,15 +138,7 @@ impl ManualResetEvent {
             return true;
         }
         let until = Until::unwind(deadline()).described(&MANUAL_RESET);
-        let (outcome, ()) = self.queue.wait(0, (), until, |(), (), _| self.admit(), || (), |(), (), _, _| ());
-        matches!(outcome, Outcome::Done(()) | Outcome::Served)
-    }
-
-    fn admit(&self) -> Admit<()> {
-        match self.has_set() {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        }
+        self.queue.wait_until(0, until, |()| self.has_set())
     }
 
     /// Makes an arm of a select.

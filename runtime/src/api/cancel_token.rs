@@ -20,8 +20,7 @@ use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::arm::{ArmRules, QueueArm};
-use crate::sleep::queue::wait::{Admit, Outcome, Until};
-use crate::sleep::queue::waiters::Waiters;
+use crate::sleep::queue::wait::Until;
 use crate::tasks::bounds::Bound;
 use crate::tasks::context;
 use crate::tasks::task::Task;
@@ -237,13 +236,8 @@ impl CancelToken {
         if self.0.is_cancelled() {
             return true;
         }
-        let admit = |&mut is_served: &mut bool, (): &mut (), _: &mut Waiters<'_, (), 1>| match is_served {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        };
         let until = Until::unwind(deadline).described(&CANCEL_TOKEN);
-        let (outcome, ()) = self.0.queue.wait(0, (), until, admit, || (), |_, (), _, _| ());
-        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+        self.0.queue.wait_until(0, until, |is_served| *is_served)
     }
 
     /// Makes an arm of a select.

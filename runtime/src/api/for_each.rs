@@ -8,7 +8,7 @@ use std::mem;
 use crate::api::parallel_loop::{self, Source};
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
-use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::sleep::queue::wait::Until;
 use crate::tasks::shield;
 use crate::waiter::description::WaitDescription;
 
@@ -110,26 +110,16 @@ where
 impl<I, F> Items<I, F> {
     /// Waits until no other task pulls. Returns `None` if there are no more items.
     fn acquire(&self) -> Option<I> {
-        loop {
-            let (outcome, ()) = self.queue.wait(
-                0,
-                (),
-                Until::unwind(None).described(const { &WaitDescription::new("iterator") }),
-                |state, (), _| match mem::replace(&mut state.place, Place::Away) {
-                    Place::Here(iterator) if !state.stopped => Admit::Done(Some(iterator)),
-                    Place::Away if !state.stopped => Admit::Back,
-                    left => {
-                        state.place = left;
-                        Admit::Done(None)
-                    }
-                },
-                || (),
-                |_, (), _, _| (),
-            );
-            if let Outcome::Done(iterator) = outcome {
-                return iterator;
+        let until = Until::unwind(None).described(const { &WaitDescription::new("iterator") });
+        let ready = |state: &mut State<I>| match mem::replace(&mut state.place, Place::Away) {
+            Place::Here(iterator) if !state.stopped => Some(Some(iterator)),
+            Place::Away if !state.stopped => None,
+            left => {
+                state.place = left;
+                Some(None)
             }
-        }
+        };
+        self.queue.wait_for(0, until, ready)?
     }
 }
 

@@ -287,18 +287,9 @@ impl<T> TaskGroup<T> {
             if let Poll::Ready(taken) = self.take() {
                 return Ok(taken);
             }
-            let (outcome, _) = self.shared.queue.wait(
-                JOINERS,
-                0,
-                Until::unwind(deadline).described(const { &WaitDescription::new("join of a group") }),
-                |state, _, _| match state.ended.is_empty() && !state.running.is_empty() {
-                    true => Admit::Back,
-                    false => Admit::Done(()),
-                },
-                || (),
-                |_, _, _, _| (),
-            );
-            if outcome == Outcome::TimedOut {
+            let until = Until::unwind(deadline).described(const { &WaitDescription::new("join of a group") });
+            let ready = |state: &mut State<T>| !state.ended.is_empty() || state.running.is_empty();
+            if !self.shared.queue.wait_until(JOINERS, until, ready) {
                 return Err(StillRunning);
             }
         }

@@ -11,7 +11,7 @@ use crate::api::scope::{Scope, ScopedJoinHandle, scope};
 use crate::scheduler::simulated::point;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
-use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::sleep::queue::wait::Until;
 use crate::tasks::cancel;
 use crate::tasks::shield::shield;
 use crate::waiter::description::WaitDescription;
@@ -250,15 +250,8 @@ impl FirstEnd {
         if self.first().is_some() {
             return;
         }
-        let (outcome, ()) = self.queue.wait(
-            0,
-            (),
-            Until::report(None).described(const { &WaitDescription::new("race") }),
-            |first, (), _| if first.is_some() { Admit::Done(()) } else { Admit::Back },
-            || (),
-            |_, (), _, _| (),
-        );
-        if outcome == Outcome::Cancelled && cancel::CAN_UNWIND {
+        let until = Until::report(None).described(const { &WaitDescription::new("race") });
+        if !self.queue.wait_until(0, until, |first| first.is_some()) && cancel::CAN_UNWIND {
             cancel_points::unwind_cancelled();
         }
     }

@@ -21,7 +21,7 @@ use crate::scheduler::current;
 use crate::scheduler::simulated::point;
 use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
-use crate::sleep::queue::wait::{Outcome, Until};
+use crate::sleep::queue::wait::Until;
 use crate::tasks::cancel;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
@@ -279,8 +279,7 @@ impl Children {
             // The frame must not be left while children borrow from it. A leaked guard may forbid the
             // wait, which then panics.
             let bomb = Bomb::of_user("the wait for the tasks of a scope has unwound");
-            if (unwinding && cancel_points::is_hit()) || self.wait(Until::report(None)) == Outcome::Cancelled
-            {
+            if (unwinding && cancel_points::is_hit()) || !self.wait(Until::report(None)) {
                 self.cancel_all();
                 self.wait(Until::shielded(None));
             }

@@ -21,7 +21,7 @@
 use slab::Slab;
 
 use crate::sleep::queue::WaitQueue;
-use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::sleep::queue::wait::Until;
 use crate::tasks::header::TaskRef;
 use crate::tasks::task::Task;
 use crate::waiter::description::WaitDescription;
@@ -124,14 +124,10 @@ impl Children {
         });
     }
 
-    /// Waits until no child is alive.
-    pub(crate) fn wait(&self, until: Until) -> Outcome<()> {
-        let admit = |state: &mut State| match state.alive.count == 0 {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        };
+    /// Waits until no child is alive. Returns false if a cancel came first.
+    pub(crate) fn wait(&self, until: Until) -> bool {
         let until = until.described(const { &WaitDescription::new("scope") });
-        self.queue.wait(0, (), until, |state, (), _| admit(state), || (), |_, (), _, _| ()).0
+        self.queue.wait_until(0, until, |state| state.alive.count == 0)
     }
 
     /// Takes the note of a child without a result.

@@ -8,6 +8,7 @@ use std::task::{Wake, Waker};
 
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
+use crate::sleep::queue::waiters::Waiters;
 
 /// The flag that a waker raises: set until the sleeper takes it, unless the sleeper is woken.
 ///
@@ -30,11 +31,8 @@ impl WakerSignal {
     /// Sleeps until the flag is raised, and takes it.
     #[track_caller]
     pub fn sleep(&self, until: Until) -> Outcome<()> {
-        let admit = |raised: &mut bool| match mem::take(raised) {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        };
-        self.0.wait(0, (), until, |raised, (), _| admit(raised), || (), |_, (), _, _| ()).0
+        let admit = |raised: &mut bool, (): &mut (), _: &mut Waiters<'_, (), 1>| Admit::if_ready(mem::take(raised));
+        self.0.wait(0, (), until, admit, || (), |_, (), _, _| ()).0
     }
 }
 

@@ -21,7 +21,7 @@
 
 use std::time::Instant;
 
-use crate::wait::{self, Admit, Outcome, QueueArm, Until, WaitDescription, WaitQueue};
+use crate::wait::{self, QueueArm, Until, WaitDescription, WaitQueue};
 
 static BROADCAST: WaitDescription = WaitDescription::new("broadcast");
 
@@ -112,64 +112,23 @@ impl<V: Clone> Ring<V> {
     /// Waits until there is a message for a receiver at `next`, or the channel closes. None if the deadline came first.
     pub(super) fn receive(&self, next: &mut u64, deadline: Option<Instant>) -> Option<Received<V>> {
         let until = Until::unwind(deadline).spinning().described(&BROADCAST);
-        loop {
-            let admitted = self.queue.wait(
-                RECEIVERS,
-                (),
-                until,
-                |state, (), _| state.admit(next),
-                || (),
-                |_, (), _, _| (),
-            );
-            match admitted.0 {
-                Outcome::Done(received) => return Some(received),
-                Outcome::Served => {}
-                Outcome::TimedOut | Outcome::Cancelled => return None,
-            }
-        }
+        self.queue.wait_for(RECEIVERS, until, |state| state.take(next))
     }
 
     /// Variant of [`receive`](Ring::receive) for futures.
     pub(super) async fn receive_async(&self, next: &mut u64) -> Received<V> {
-        loop {
-            let admitted =
-                self.queue.wait_async(RECEIVERS, (), |state, (), _| state.admit(next), |_, (), _, _| ());
-            if let (Outcome::Done(received), ()) = admitted.await {
-                return received;
-            }
-        }
+        self.queue.wait_for_async(RECEIVERS, |state| state.take(next)).await
     }
 
     /// Waits until there is no receiver. Returns false if the deadline came first.
     pub(super) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
-        loop {
-            let until = Until::unwind(deadline).described(const { &WaitDescription::new("broadcast close") });
-            let admitted = self.queue.wait(
-                CLOSINGS,
-                (),
-                until,
-                |state, (), _| state.admit_closing(),
-                || (),
-                |_, (), _, _| (),
-            );
-            match admitted.0 {
-                Outcome::Done(()) => return true,
-                // A receiver may have subscribed since the wake.
-                Outcome::Served => {}
-                Outcome::TimedOut | Outcome::Cancelled => return false,
-            }
-        }
+        let until = Until::unwind(deadline).described(const { &WaitDescription::new("broadcast close") });
+        self.queue.wait_for(CLOSINGS, until, |state| state.has_no_receiver().then_some(())).is_some()
     }
 
     /// Variant of [`wait_closed`](Ring::wait_closed) for futures.
     pub(super) async fn wait_closed_async(&self) {
-        loop {
-            let admitted =
-                self.queue.wait_async(CLOSINGS, (), |state, (), _| state.admit_closing(), |_, (), _, _| ());
-            if let (Outcome::Done(()), ()) = admitted.await {
-                return;
-            }
-        }
+        self.queue.wait_for_async(CLOSINGS, |state| state.has_no_receiver().then_some(())).await;
     }
 
     /// Removes a sender, and wakes the receivers if it was the last.
@@ -212,18 +171,8 @@ impl<V: Clone> State<V> {
         self.tail.saturating_sub(self.slots.len() as u64)
     }
 
-    fn admit(&mut self, next: &mut u64) -> Admit<Received<V>> {
-        match self.receive(next) {
-            Received::Empty => Admit::Back,
-            received => Admit::Done(received),
-        }
-    }
-
-    fn admit_closing(&self) -> Admit<()> {
-        match self.has_no_receiver() {
-            true => Admit::Done(()),
-            false => Admit::Back,
-        }
+    fn take(&mut self, next: &mut u64) -> Option<Received<V>> {
+        Some(self.receive(next)).filter(|received| !matches!(received, Received::Empty))
     }
 
     fn has_no_receiver(&self) -> bool {

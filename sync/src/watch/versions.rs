@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use super::error::{RecvError, RecvTimeoutError};
 use crate::primitive::{AtomicU64, Ordering};
-use crate::wait::{self, Admit, Outcome, QueueArm, Until, WaitDescription, WaitQueue};
+use crate::wait::{self, QueueArm, Until, WaitDescription, WaitQueue};
 
 static CHANGE: WaitDescription = WaitDescription::new("watch change");
 
@@ -118,35 +118,18 @@ impl Versions {
     ) -> Result<(), RecvTimeoutError> {
         wait::checkpoint();
         let until = Until::unwind(deadline).spinning().described(&CHANGE);
-        loop {
-            if let Some(outcome) = self.see_change(seen) {
-                return outcome.map_err(|RecvError| RecvTimeoutError::Closed);
-            }
-            let admit = self.queue.wait(
-                CHANGES,
-                (),
-                until,
-                |_, (), _| self.admit_change(*seen),
-                || (),
-                |_, (), _, _| (),
-            );
-            match admit.0 {
-                Outcome::Done(()) | Outcome::Served => {}
-                Outcome::TimedOut | Outcome::Cancelled => return Err(RecvTimeoutError::Timeout),
-            }
+        let change = self.see_change(seen);
+        match change.or_else(|| self.queue.wait_for(CHANGES, until, |_| self.see_change(seen))) {
+            Some(outcome) => outcome.map_err(|RecvError| RecvTimeoutError::Closed),
+            None => Err(RecvTimeoutError::Timeout),
         }
     }
 
     /// Variant of [`wait_changed`](Versions::wait_changed) for futures.
     pub(crate) async fn wait_changed_async(&self, seen: &mut u64) -> Result<(), RecvError> {
-        loop {
-            if let Some(outcome) = self.see_change(seen) {
-                return outcome;
-            }
-            let last = *seen;
-            self.queue
-                .wait_async(CHANGES, (), move |_, (), _| self.admit_change(last), |_, (), _, _| ())
-                .await;
+        match self.see_change(seen) {
+            Some(outcome) => outcome,
+            None => self.queue.wait_for_async(CHANGES, |_| self.see_change(seen)).await,
         }
     }
 
@@ -161,10 +144,6 @@ impl Versions {
         now.closed.then_some(Err(RecvError))
     }
 
-    fn admit_change(&self, seen: u64) -> Admit<()> {
-        admit_if(self.has_changed(seen))
-    }
-
     /// Returns true if the version differs from `seen`, or no further one comes.
     pub(crate) fn has_changed(&self, seen: u64) -> bool {
         self.look() != Snapshot { version: seen, closed: false }
@@ -177,48 +156,17 @@ impl Versions {
 
     /// Waits until there is no receiver. Returns false at the deadline.
     pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
-        loop {
-            let admit = self.queue.wait(
-                CLOSINGS,
-                (),
-                Until::unwind(deadline).described(const { &WaitDescription::new("watch closing") }),
-                |counts, (), _| admit_if(counts.receivers == 0),
-                || (),
-                |_, (), _, _| (),
-            );
-            match admit.0 {
-                Outcome::Done(()) => return true,
-                // A receiver may have subscribed since the wake.
-                Outcome::Served => {}
-                Outcome::TimedOut | Outcome::Cancelled => return false,
-            }
-        }
+        let until = Until::unwind(deadline).described(const { &WaitDescription::new("watch closing") });
+        self.queue.wait_for(CLOSINGS, until, |counts| (counts.receivers == 0).then_some(())).is_some()
     }
 
     /// Variant of [`wait_closed`](Versions::wait_closed) for futures.
     pub(crate) async fn wait_closed_async(&self) {
-        loop {
-            let admit = self.queue.wait_async(
-                CLOSINGS,
-                (),
-                |counts, (), _| admit_if(counts.receivers == 0),
-                |_, (), _, _| (),
-            );
-            if let (Outcome::Done(()), ()) = admit.await {
-                return;
-            }
-        }
+        self.queue.wait_for_async(CLOSINGS, |counts| (counts.receivers == 0).then_some(())).await;
     }
 
     /// Waits until a sender unlocks the value, unless it `is_free`. For futures.
     pub(crate) async fn wait_unlocked_async(&self, is_free: impl Fn() -> bool) {
-        self.queue.wait_async(UNLOCKS, (), |_, (), _| admit_if(is_free()), |_, (), _, _| ()).await;
-    }
-}
-
-fn admit_if(ready: bool) -> Admit<()> {
-    match ready {
-        true => Admit::Done(()),
-        false => Admit::Back,
+        self.queue.wait_until_async(UNLOCKS, |_| is_free()).await;
     }
 }

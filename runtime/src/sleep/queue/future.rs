@@ -49,6 +49,29 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     }
 }
 
+impl<S, T: Default, const LANES: usize> WaitQueue<S, T, LANES> {
+    /// Waits until `ready` says so or it is served, as a future. `ready` runs under the lock.
+    pub async fn wait_until_async(&self, lane: usize, mut ready: impl FnMut(&mut S) -> bool) {
+        let admit = |state: &mut S, _: &mut T, _: &mut Waiters<'_, T, LANES>| Admit::if_ready(ready(state));
+        self.wait_async(lane, T::default(), admit, |_, _, _, _| ()).await;
+    }
+
+    /// Variant of [`wait_for`](WaitQueue::wait_for) as a future.
+    pub async fn wait_for_async<R>(&self, lane: usize, mut ready: impl FnMut(&mut S) -> Option<R>) -> R {
+        let mut value = None;
+        loop {
+            self.wait_until_async(lane, |state| {
+                value = ready(state);
+                value.is_some()
+            })
+            .await;
+            if let Some(value) = value.take() {
+                return value;
+            }
+        }
+    }
+}
+
 /// A waiter that may be dropped before its end. By then its sleep has been withdrawn.
 struct Abandoned<W: PassOn>(W);
 

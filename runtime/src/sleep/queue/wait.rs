@@ -108,6 +108,14 @@ pub enum Admit<R> {
     Front,
 }
 
+impl Admit<()> {
+    /// Admits an arrival that is `ready`, and queues it behind all others otherwise.
+    #[inline]
+    pub(crate) fn if_ready(ready: bool) -> Self {
+        if ready { Admit::Done(()) } else { Admit::Back }
+    }
+}
+
 /// How a wait has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome<R> {
@@ -173,6 +181,42 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
         let mut waiting = Waiting::new(self, lane, data, until, admit, published, leave);
         let outcome = waiting.block(until);
         finish(outcome, waiting.entry.get_mut())
+    }
+}
+
+impl<S, T: Default, const LANES: usize> WaitQueue<S, T, LANES> {
+    /// Blocks the caller until `ready` says so or it is served. Returns false if a deadline or a cancel came first.
+    ///
+    /// `ready` runs under the lock.
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait_until(&self, lane: usize, until: Until, mut ready: impl FnMut(&mut S) -> bool) -> bool {
+        let admit = |state: &mut S, _: &mut T, _: &mut Waiters<'_, T, LANES>| Admit::if_ready(ready(state));
+        let outcome = self.wait(lane, T::default(), until, admit, || (), |_, _, _, _| ()).0;
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+    }
+
+    /// Blocks the caller until `ready` returns a value. Returns `None` if a deadline or a cancel came first.
+    ///
+    /// `ready` runs under the lock, and again each time that the caller is served.
+    #[inline(always)]
+    #[track_caller]
+    pub fn wait_for<R>(
+        &self,
+        lane: usize,
+        until: Until,
+        mut ready: impl FnMut(&mut S) -> Option<R>,
+    ) -> Option<R> {
+        let mut value = None;
+        loop {
+            let look = |state: &mut S| {
+                value = ready(state);
+                value.is_some()
+            };
+            if !self.wait_until(lane, until, look) || value.is_some() {
+                return value;
+            }
+        }
     }
 }
 
