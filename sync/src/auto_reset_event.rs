@@ -20,7 +20,6 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
@@ -280,10 +279,6 @@ impl ArmPolicy<(), Age, 1> for AutoResetEvent {
         self.has_set()
     }
 }
-
-// No code of users runs while it changes, so a panic leaves it whole.
-impl UnwindSafe for AutoResetEvent {}
-impl RefUnwindSafe for AutoResetEvent {}
 
 impl fmt::Debug for AutoResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -164,10 +163,6 @@ impl fmt::Debug for BarrierWaitResult {
         f.debug_struct("BarrierWaitResult").field("is_leader", &self.leader).finish()
     }
 }
-
-// A party that unwinds out of a wait has left the round, so a panic leaves it whole.
-impl UnwindSafe for Barrier {}
-impl RefUnwindSafe for Barrier {}
 
 impl fmt::Debug for Barrier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -83,12 +83,6 @@ pub struct Receiver<T> {
     next: u64,
 }
 
-// A panic in a clone leaves the channel as it is.
-impl<T> std::panic::UnwindSafe for Sender<T> {}
-impl<T> std::panic::RefUnwindSafe for Sender<T> {}
-impl<T> std::panic::UnwindSafe for Receiver<T> {}
-impl<T> std::panic::RefUnwindSafe for Receiver<T> {}
-
 impl<T> Sender<T> {
     /// Makes a channel without a receiver.
     ///
@@ -549,10 +543,6 @@ impl<T> fmt::Debug for Receiver<T> {
 pub struct WeakSender<T> {
     ring: Arc<Ring<Arc<T>>>,
 }
-
-// A panic in a clone leaves the channel as it is.
-impl<T> std::panic::UnwindSafe for WeakSender<T> {}
-impl<T> std::panic::RefUnwindSafe for WeakSender<T> {}
 
 impl<T> WeakSender<T> {
     fn new(ring: Arc<Ring<Arc<T>>>) -> Self {

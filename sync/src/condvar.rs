@@ -3,7 +3,6 @@
 pub(crate) mod wait_set;
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -161,10 +160,6 @@ unsafe impl lock_api::RawCondvarTimed for RawCondvar {
         self.wait_to(mutex, Some(*deadline))
     }
 }
-
-// A waiter that unwinds has left the queue, so a panic leaves it whole.
-impl UnwindSafe for RawCondvar {}
-impl RefUnwindSafe for RawCondvar {}
 
 impl fmt::Debug for RawCondvar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

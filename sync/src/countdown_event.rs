@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -178,10 +177,6 @@ impl CountdownEvent {
         self.state.wait_async().await;
     }
 }
-
-// No code of users runs while the count changes, so a panic leaves it whole.
-impl UnwindSafe for CountdownEvent {}
-impl RefUnwindSafe for CountdownEvent {}
 
 impl fmt::Debug for CountdownEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -24,6 +24,7 @@ mod primitive;
 mod reentrant_mutex;
 mod rwlock;
 mod semaphore;
+mod unwind_safe;
 mod wait_group;
 pub mod watch;
 

@@ -14,7 +14,6 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -152,10 +151,6 @@ impl ArmPolicy<(), (), 1> for ManualResetEvent {
         self.has_set()
     }
 }
-
-// No code of users runs while it changes, so a panic leaves it whole.
-impl UnwindSafe for ManualResetEvent {}
-impl RefUnwindSafe for ManualResetEvent {}
 
 impl fmt::Debug for ManualResetEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,20 +1,46 @@
-//! The messages of error types.
+//! The messages of error types, and what `Debug` tells of types that hide the rest.
 
 #![forbid(unsafe_code)]
 
 /// Implements `Display` and `Error` for an error, which has one message for each of its cases.
 macro_rules! messages {
-    ($error:ident $(<$value:ident>)?: $($case:pat => $message:expr),+ $(,)?) => {
-        impl$(<$value>)? std::fmt::Display for $error$(<$value>)? {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.pad(match self {
-                    $($case => $message),+
-                })
-            }
-        }
+    ($error:ident $(<$value:ident>)?: $($cases:tt)+) => {
+        $crate::messages::text!(Display for $error$(<$value>)?: $($cases)+);
 
         impl$(<$value>)? std::error::Error for $error$(<$value>)? {}
     };
 }
 
-pub(crate) use messages;
+/// Implements a trait of `std::fmt` by one text for each case of a type.
+macro_rules! text {
+    ($format:ident for $type:ident $(<$value:ident>)?: $($case:pat => $text:expr),+ $(,)?) => {
+        impl$(<$value>)? std::fmt::$format for $type$(<$value>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(&match self {
+                    $($case => std::borrow::Cow::from($text)),+
+                })
+            }
+        }
+    };
+}
+
+/// Implements `Debug` by the name alone.
+macro_rules! opaque {
+    (of T: $($type:ident<$($argument:tt),+>),+) => {$(
+        impl<T> std::fmt::Debug for $type<$($argument),+> {
+            $crate::messages::opaque!(@fmt $type);
+        }
+    )+};
+    (@fmt $type:ident) => {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.pad(concat!(stringify!($type), " { .. }"))
+        }
+    };
+    ($($type:ident<$argument:tt>),+) => {$(
+        impl std::fmt::Debug for $type<$argument> {
+            $crate::messages::opaque!(@fmt $type);
+        }
+    )+};
+}
+
+pub(crate) use {messages, opaque, text};

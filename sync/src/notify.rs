@@ -15,7 +15,6 @@
 
 use std::fmt;
 use std::mem;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -224,10 +223,6 @@ impl Default for Notify {
         Notify::new()
     }
 }
-
-// No code of users runs while it changes, so a panic leaves it whole.
-impl UnwindSafe for Notify {}
-impl RefUnwindSafe for Notify {}
 
 impl fmt::Debug for Notify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

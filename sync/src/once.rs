@@ -4,7 +4,6 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -364,10 +363,6 @@ impl Default for Once {
         Self::new()
     }
 }
-
-// Poisoning takes care of an initializer that panics.
-impl UnwindSafe for Once {}
-impl RefUnwindSafe for Once {}
 
 impl fmt::Debug for Once {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

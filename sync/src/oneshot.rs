@@ -32,7 +32,6 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -85,12 +84,6 @@ pub struct Receiver<T> {
     /// True if its last poll gave way to other tasks.
     gave_way: bool,
 }
-
-// A value is sent whole or not at all.
-impl<T> UnwindSafe for Sender<T> {}
-impl<T> RefUnwindSafe for Sender<T> {}
-impl<T> UnwindSafe for Receiver<T> {}
-impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Sender<T> {
     /// Sends the value. Never waits.

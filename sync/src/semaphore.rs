@@ -23,7 +23,6 @@ mod owned;
 mod permits;
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::Instant;
 
 use crate::budget;
@@ -390,10 +389,6 @@ impl ArmPolicy<(), usize, 1> for Semaphore {
         self.serve(self.claim(), waiters);
     }
 }
-
-// No code of users runs while the count changes, so a panic leaves it whole.
-impl UnwindSafe for Semaphore {}
-impl RefUnwindSafe for Semaphore {}
 
 impl fmt::Debug for Semaphore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -181,10 +180,6 @@ impl Drop for OwnedWorker {
         self.group.done();
     }
 }
-
-// No code of users runs while the count changes, so a panic leaves it whole.
-impl UnwindSafe for WaitGroup {}
-impl RefUnwindSafe for WaitGroup {}
 
 impl fmt::Debug for WaitGroup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

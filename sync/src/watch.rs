@@ -21,7 +21,6 @@
 use std::fmt;
 use std::mem;
 use std::ops::Deref;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -67,10 +66,6 @@ pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
-// A change that panics leaves the value as it was left, which its docs say, and the channel whole.
-impl<T> UnwindSafe for Sender<T> {}
-impl<T> RefUnwindSafe for Sender<T> {}
-
 /// Learns of changes of a [`channel`].
 ///
 /// A clone has seen what its original has seen.
@@ -82,10 +77,6 @@ pub struct Receiver<T> {
     /// The version that it saw last.
     seen: u64,
 }
-
-// As for the sender.
-impl<T> UnwindSafe for Receiver<T> {}
-impl<T> RefUnwindSafe for Receiver<T> {}
 
 struct Shared<T> {
     /// No cancellation cuts the destructor short.

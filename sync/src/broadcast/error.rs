@@ -2,10 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::error::Error;
-use std::fmt;
-
-use crate::messages::messages;
+use crate::messages::{messages, text};
 
 /// Gives a message back that no receiver would get.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,47 +41,27 @@ pub enum RecvTimeoutError {
 
 const CLOSED: &str = "receiving from a closed broadcast channel";
 
-fn lagged(f: &mut fmt::Formatter<'_>, missed: u64) -> fmt::Result {
-    write!(f, "the receiver lags behind and has lost {missed} messages")
+fn lagged(missed: u64) -> String {
+    format!("the receiver lags behind and has lost {missed} messages")
 }
 
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SendError(..)")
-    }
-}
+text!(Debug for SendError<T>: _ => "SendError(..)");
 
 messages!(SendError<T>: _ => "sending to a broadcast channel without receivers");
 
-impl fmt::Display for RecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecvError::Closed => f.write_str(CLOSED),
-            RecvError::Lagged(missed) => lagged(f, *missed),
-        }
-    }
-}
+messages!(RecvError:
+    RecvError::Closed => CLOSED,
+    RecvError::Lagged(missed) => lagged(*missed),
+);
 
-impl fmt::Display for TryRecvError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TryRecvError::Empty => f.write_str("receiving from an empty broadcast channel"),
-            TryRecvError::Closed => f.write_str(CLOSED),
-            TryRecvError::Lagged(missed) => lagged(f, *missed),
-        }
-    }
-}
+messages!(TryRecvError:
+    TryRecvError::Empty => "receiving from an empty broadcast channel",
+    TryRecvError::Closed => CLOSED,
+    TryRecvError::Lagged(missed) => lagged(*missed),
+);
 
-impl fmt::Display for RecvTimeoutError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RecvTimeoutError::Timeout => f.write_str("timed out waiting on a broadcast channel"),
-            RecvTimeoutError::Closed => f.write_str(CLOSED),
-            RecvTimeoutError::Lagged(missed) => lagged(f, *missed),
-        }
-    }
-}
-
-impl Error for RecvError {}
-impl Error for TryRecvError {}
-impl Error for RecvTimeoutError {}
+messages!(RecvTimeoutError:
+    RecvTimeoutError::Timeout => "timed out waiting on a broadcast channel",
+    RecvTimeoutError::Closed => CLOSED,
+    RecvTimeoutError::Lagged(missed) => lagged(*missed),
+);

@@ -2,9 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
-use crate::messages::messages;
+use crate::messages::{messages, text};
 
 /// The message of a [`send`](super::Sender::send) to a disconnected channel.
 ///
@@ -214,29 +212,17 @@ impl From<RecvError> for RecvTimeoutError {
 }
 
 // Messages need not be `Debug`.
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SendError(..)")
-    }
-}
+text!(Debug for SendError<T>: _ => "SendError(..)");
 
-impl<T> fmt::Debug for TrySendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TrySendError::Full(_) => "Full(..)",
-            TrySendError::Disconnected(_) => "Disconnected(..)",
-        })
-    }
-}
+text!(Debug for TrySendError<T>:
+    TrySendError::Full(_) => "Full(..)",
+    TrySendError::Disconnected(_) => "Disconnected(..)",
+);
 
-impl<T> fmt::Debug for SendTimeoutError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SendTimeoutError::Timeout(_) => "Timeout(..)",
-            SendTimeoutError::Disconnected(_) => "Disconnected(..)",
-        })
-    }
-}
+text!(Debug for SendTimeoutError<T>:
+    SendTimeoutError::Timeout(_) => "Timeout(..)",
+    SendTimeoutError::Disconnected(_) => "Disconnected(..)",
+);
 
 const NO_RECEIVER: &str = "no receiver is left to send to";
 const NO_SENDER: &str = "nothing is left to receive, and no sender";

@@ -56,6 +56,7 @@ use counted::Counted;
 use receiver::Source;
 use timers::Timer;
 
+use crate::messages::opaque;
 use crate::primitive::Arc;
 
 pub use error::{
@@ -71,6 +72,10 @@ pub use sender::Sender;
 pub use weak::{WeakReceiver, WeakSender};
 
 pub use crate::{select, select_biased};
+
+opaque!(of T: Sender<T>, Receiver<T>, WeakSender<T>, WeakReceiver<T>, Permit<'_, T>);
+opaque!(of T: Iter<'_, T>, TryIter<'_, T>, Drain<T>, IntoIter<T>);
+opaque!(Select<'_>, SelectedOperation<'_>);
 
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]

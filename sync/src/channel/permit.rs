@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 
 use super::error::SendError;
 use super::places::Grant;
@@ -75,11 +74,5 @@ impl<T> Drop for Permit<'_, T> {
             // Wakes the receiver without a message.
             Grant::Partner(partner) => drop(partner),
         }
-    }
-}
-
-impl<T> fmt::Debug for Permit<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("Permit { .. }")
     }
 }

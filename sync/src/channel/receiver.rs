@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
-use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -53,10 +51,6 @@ pub(super) enum Source<T> {
     Clock(Arc<Timer<T>>),
     Never,
 }
-
-// A message is received whole or not at all.
-impl<T> UnwindSafe for Receiver<T> {}
-impl<T> RefUnwindSafe for Receiver<T> {}
 
 impl<T> Receiver<T> {
     /// Receives a message, waiting while there is none.
@@ -314,11 +308,5 @@ impl<T> Drop for Receiver<T> {
                 channel.shared.close_and_clear();
             }
         }
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("Receiver { .. }")
     }
 }

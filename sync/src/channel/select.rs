@@ -1,6 +1,5 @@
 //! A select over operations that are known at run time only.
 
-use std::fmt;
 use std::marker::PhantomData;
 use std::ptr;
 use std::thread;
@@ -312,12 +311,6 @@ impl Default for Select<'_> {
     }
 }
 
-impl fmt::Debug for Select<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("Select { .. }")
-    }
-}
-
 /// An operation that was selected and has begun.
 ///
 /// [`send`](SelectedOperation::send), [`recv`](SelectedOperation::recv) or [`wait`](SelectedOperation::wait) completes it, as
@@ -397,12 +390,6 @@ impl SelectedOperation<'_> {
         let own = self.arm.as_ref().map(|arm| arm.target());
         assert!(own == Some(target), "operation {} was selected for something else", self.index);
         self.arm.take().expect("it was looked at above")
-    }
-}
-
-impl fmt::Debug for SelectedOperation<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("SelectedOperation { .. }")
     }
 }
 

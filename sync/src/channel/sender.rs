@@ -2,8 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -35,10 +33,6 @@ use crate::wait;
 pub struct Sender<T> {
     pub(super) channel: Arc<Counted<T>>,
 }
-
-// A message is sent whole or not at all.
-impl<T> UnwindSafe for Sender<T> {}
-impl<T> RefUnwindSafe for Sender<T> {}
 
 impl<T> Sender<T> {
     /// Names the channel, for an operation of a select that sends to it.
@@ -241,11 +235,5 @@ impl<T> Drop for Sender<T> {
         if self.channel.senders.decrease() {
             self.channel.shared.close();
         }
-    }
-}
-
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("Sender { .. }")
     }
 }

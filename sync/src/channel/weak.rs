@@ -2,8 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::counted::Counted;
 use super::receiver::{Receiver, Source};
@@ -44,12 +42,6 @@ pub struct WeakSender<T> {
 pub struct WeakReceiver<T> {
     source: Source<T>,
 }
-
-// A message is sent and received whole or not at all.
-impl<T> UnwindSafe for WeakSender<T> {}
-impl<T> RefUnwindSafe for WeakSender<T> {}
-impl<T> UnwindSafe for WeakReceiver<T> {}
-impl<T> RefUnwindSafe for WeakReceiver<T> {}
 
 impl<T> Sender<T> {
     /// Makes a sender that does not keep the channel open.
@@ -103,17 +95,5 @@ impl<T> Clone for WeakSender<T> {
 impl<T> Clone for WeakReceiver<T> {
     fn clone(&self) -> Self {
         WeakReceiver { source: self.source.clone() }
-    }
-}
-
-impl<T> fmt::Debug for WeakSender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("WeakSender { .. }")
-    }
-}
-
-impl<T> fmt::Debug for WeakReceiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("WeakReceiver { .. }")
     }
 }

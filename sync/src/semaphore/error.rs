@@ -2,8 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::error::Error;
-use std::fmt;
+use crate::messages::messages;
 
 /// Reports that a [`Semaphore`](crate::Semaphore) is closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,20 +31,9 @@ impl AcquireError {
     }
 }
 
-impl fmt::Display for AcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("semaphore closed")
-    }
-}
+messages!(AcquireError: _ => "semaphore closed");
 
-impl fmt::Display for TryAcquireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TryAcquireError::Closed => "semaphore closed",
-            TryAcquireError::NoPermits => "no permits available",
-        })
-    }
-}
-
-impl Error for AcquireError {}
-impl Error for TryAcquireError {}
+messages!(TryAcquireError:
+    TryAcquireError::Closed => "semaphore closed",
+    TryAcquireError::NoPermits => "no permits available",
+);

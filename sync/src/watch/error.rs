@@ -2,9 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
-
-use crate::messages::messages;
+use crate::messages::{messages, text};
 
 /// Gives a value back that no receiver would see.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,11 +21,7 @@ pub enum RecvTimeoutError {
     Closed,
 }
 
-impl<T> fmt::Debug for SendError<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SendError(..)")
-    }
-}
+text!(Debug for SendError<T>: _ => "SendError(..)");
 
 messages!(SendError<T>: _ => "sending to a watch channel without receivers");
 
