@@ -26,7 +26,7 @@ pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
 pub use crate::sleep::queue::waiters::Waiters;
 pub use crate::sleep::queue::{LockedQueue, ServingQueue, WaitQueue};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
-pub use crate::sleep::wake_many::{wake_all, wake_each, wake_present};
+pub use crate::sleep::wake_many::wake_each;
 pub use crate::sleep::waker_signal::WakerSignal;
 pub use crate::tasks::cancel::CAN_UNWIND;
 pub use crate::tasks::forbid::{check_may_suspend, forbid_thread_waits, may_suspend};

@@ -140,11 +140,11 @@ impl Source {
     /// Wakes all waiters of one direction, for a source that no reactor knows. The caller holds no lock.
     pub(crate) fn notify(&self, direction: Direction) {
         self.readiness.edge(Edge::new().ready(direction, true));
-        // Mostly there are no waiters, or one.
-        let first = self.waiters.lock().of(direction).pop_front();
-        if let Some(first) = first {
-            first.wake();
-            wait::wake_present(&self.waiters, |waiters| waiters.of(direction));
+        let present = self.waiters.lock().of(direction).len();
+        for _ in 0..present {
+            // Another statement than the wake, which takes no lock with it.
+            let next = self.waiters.lock().of(direction).pop_front();
+            next.into_iter().for_each(RawWake::wake);
         }
     }
 

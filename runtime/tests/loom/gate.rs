@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::thread;
 
 use crate::wait::list::{List, Node};
-use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal, over, wake_all};
+use crate::wait::{self, Asleep, Lock, WaitStrategy, WakeHandle, Waking, Withdrawal, over, wake_each};
 
 pub(crate) struct Gate {
     state: Lock<State>,
@@ -57,7 +57,10 @@ impl Gate {
 
     /// Gives permits to all waiters.
     pub(crate) fn open_to_all(&self) {
-        wake_all(&self.state, |state| state.waiters.pop_front());
+        let mut state = self.state.lock();
+        let wakes: Vec<_> = std::iter::from_fn(|| state.waiters.pop_front()).collect();
+        drop(state);
+        wake_each(wakes);
     }
 
     /// Waits for a permit, and says why that ended.

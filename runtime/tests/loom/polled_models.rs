@@ -181,7 +181,7 @@ impl Wake for Dropper {
 
 /// Finds: a waker that is called while the wake of a future which it drops is still to land: that drop waits for ever.
 #[test]
-fn wake_all_lands_every_wake_before_it_calls_a_waker() {
+fn wake_each_lands_every_wake_before_it_calls_a_waker() {
     check_bounded(2, || {
         let gate = Gate::new();
         let (mut first, mut second, polls) = (until_open(&gate), until_open(&gate), executor());

@@ -51,7 +51,7 @@ pub(crate) use queues::queue::waiters::Waiters;
 pub(crate) use queues::queue::{LockedQueue, WaitQueue};
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle, call_waker};
-pub(crate) use wake_many::{wake_all, wake_each, wake_present};
+pub(crate) use wake_many::wake_each;
 use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.

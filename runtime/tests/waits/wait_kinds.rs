@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 use crate::common::{hang_guard, runtime};
 use crate::rounds::rounds;
 use crate::tokens::{Acquire, Tokens};
-use fibra_runtime::wait::list::{List, Node};
 use fibra_runtime::wait::{
-    self, Asleep, Lock, Polled, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal,
+    self, Asleep, Polled, RetainedWake, WaitQueue, WaitStrategy, WakeHandle, Waking, Withdrawal,
 };
 use fibra_runtime::{self as fibra, Task, task};
 
@@ -278,46 +277,24 @@ fn a_future_dropped_while_a_thread_notifies_it_loses_no_token() {
     }
 }
 
-/// Futures in a line, each of which is followed by another one as soon as it is woken.
+/// Futures in a queue, each of which is followed by another one as soon as it is woken.
 struct Growing {
-    queue: Arc<Lock<List>>,
-    waiting: Mutex<Vec<Pin<Box<Polled<InQueue>>>>>,
+    queue: WaitQueue<(), ()>,
+    waiting: Mutex<Vec<Pin<Box<dyn Future<Output = ()> + Send>>>>,
     woken: AtomicUsize,
-}
-
-/// A node in the queue.
-struct InQueue {
-    queue: Arc<Lock<List>>,
-    node: Node,
-}
-
-// SAFETY: the node is only touched under the lock of its list.
-unsafe impl Send for InQueue {}
-
-impl WaitStrategy for InQueue {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        // SAFETY: the node is in no list, is pinned with its future, and is only touched under this lock; its wake is taken
-        // out of it there, and `before_awake` answers `Served` from then on.
-        unsafe { self.queue.lock().push_back(&self.node, me.raw()) };
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, why: Waking) -> Withdrawal {
-        // SAFETY: the node is in this list or in none.
-        match why == Waking::Notified || unsafe { self.queue.lock().remove(&self.node) } {
-            true => Withdrawal::Withdrawn,
-            false => Withdrawal::Served,
-        }
-    }
 }
 
 impl Growing {
     fn grow(self: &Arc<Self>) {
-        let waits = InQueue { queue: Arc::clone(&self.queue), node: Node::new() };
-        let mut waiting = Box::pin(Polled::new(waits));
+        let shared = Arc::clone(self);
+        let mut waiting = Box::pin(async move { shared.queue.wait_until_async(0, |()| false).await });
         let waker = Waker::from(Arc::clone(self));
         assert!(waiting.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
         self.waiting.lock().unwrap().push(waiting);
+    }
+
+    fn wake_all(&self) {
+        self.queue.with(|(), waiters| _ = waiters.serve_all(0));
     }
 }
 
@@ -332,17 +309,17 @@ impl Wake for Growing {
 
 #[test]
 fn arrival_in_a_queue_that_is_being_woken_sleeps_on() {
-    let queue = Arc::new(Lock::new(List::new()));
-    let growing = Arc::new(Growing { queue, waiting: Mutex::default(), woken: AtomicUsize::new(0) });
-    wait::wake_present(&growing.queue, |queue| queue);
+    let (queue, woken) = (WaitQueue::new(()), AtomicUsize::new(0));
+    let growing = Arc::new(Growing { queue, waiting: Mutex::default(), woken });
+    growing.wake_all();
     assert_eq!(growing.woken.load(Ordering::SeqCst), 0);
-    // Fewer, as many and more than are woken under one hold of the lock.
     for (grows, size) in [(1, 1), (31, 32), (1, 33), (67, 100)] {
         (0..grows).for_each(|_| growing.grow());
         let before = growing.woken.load(Ordering::SeqCst);
-        wait::wake_present(&growing.queue, |queue| queue);
+        growing.wake_all();
         assert_eq!(growing.woken.load(Ordering::SeqCst), before + size);
     }
+    // Each future owns the queue that it waits in.
     growing.waiting.lock().unwrap().clear();
 }
 
