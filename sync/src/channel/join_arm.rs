@@ -5,29 +5,24 @@
 use fibra_runtime::JoinHandle;
 
 use super::arm::{Arm, Purpose};
-use crate::wait;
+use crate::wait::{self, JoinArm};
 
-/// The arm `join(handle)`. It leaves the result to the handle.
-pub struct JoinArm<'a>(wait::JoinArm<'a>);
-
-impl<'a> JoinArm<'a> {
-    /// Makes an arm for the end of the task of `handle`.
-    ///
-    /// # Panics
-    /// Panics in that task.
-    #[track_caller]
-    pub fn new<T>(handle: &'a mut JoinHandle<T>) -> Self {
-        JoinArm(handle.arm())
-    }
+/// Makes the arm `join(handle)`, which leaves the result to the handle.
+///
+/// # Panics
+/// Panics in the task of `handle`.
+#[track_caller]
+pub fn join_arm<T>(handle: &mut JoinHandle<T>) -> JoinArm<'_> {
+    handle.arm()
 }
 
 impl Arm for JoinArm<'_> {
     fn try_now(&self) -> bool {
-        self.0.is_finished()
+        self.is_finished()
     }
 
     fn place(&self, _purpose: Purpose) -> Option<&dyn wait::Arm> {
-        Some(&self.0)
+        Some(self)
     }
 
     fn accept(&self) -> bool {

@@ -284,7 +284,7 @@ macro_rules! __select {
     (@arm wait $source:ident) => { $crate::channel::__private::wait_arm($source) };
     (@arm join $handle:ident) => {{
         let handle: &mut $crate::channel::__private::JoinHandle<_> = $handle;
-        $crate::channel::__private::JoinArm::new(handle)
+        $crate::channel::__private::join_arm(handle)
     }};
 
     (@limit []) => { $crate::channel::__private::Limit::Never };

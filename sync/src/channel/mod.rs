@@ -34,7 +34,6 @@ mod places;
 mod queue;
 mod receive_arm;
 mod receiver;
-mod receiver_sources;
 mod reserve;
 mod select;
 pub(crate) mod selectable;
@@ -44,7 +43,6 @@ mod shared;
 mod sources;
 mod state;
 mod timers;
-mod token_source;
 mod wait_arm;
 mod weak;
 
@@ -82,7 +80,7 @@ opaque!(Select<'_>, SelectedOperation<'_>);
 pub mod __private {
     pub use super::arm::{Arm, Purpose};
     pub use super::choice::{Limit, Order, choose};
-    pub use super::join_arm::JoinArm;
+    pub use super::join_arm::join_arm;
     pub use super::receive_arm::RecvArm;
     pub use super::send_arm::SendArm;
     pub use super::wait_arm::{WaitArm, wait_arm};

@@ -1,6 +1,10 @@
-//! The events, counts and permits as sources of a select.
+//! The sources of a select: events, counts, permits, tokens, and the receivers of other channels.
 
 #![forbid(unsafe_code)]
+
+use std::sync::Arc;
+
+use fibra_runtime::CancelToken;
 
 use super::selectable::{Selectable, sealed};
 use crate::auto_reset_event::{Age, AutoResetEvent};
@@ -11,12 +15,55 @@ use crate::notify::{Notify, State};
 use crate::semaphore::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
 use crate::wait::QueueArm;
 use crate::wait_group::WaitGroup;
+use crate::{broadcast, oneshot, watch};
+
+/// Makes a type a source of which a select takes nothing, with its arm and whether it is ready.
+macro_rules! source {
+    ([$($value:ident)?] $source:ty, $arm:ty, $this:ident => $place:expr, $ready:expr) => {
+        impl$(<$value>)? sealed::Sealed for $source {}
+
+        impl$(<$value>)? Selectable for $source {
+            type Outcome<'a>
+                = ()
+            where
+                Self: 'a;
+            type Arm<'a>
+                = $arm
+            where
+                Self: 'a;
+
+            fn arm(&self) -> Self::Arm<'_> {
+                let $this = self;
+                $place
+            }
+
+            fn take_now(&self) -> Option<sealed::Taken> {
+                let $this = self;
+                $ready.then_some(sealed::Taken(0))
+            }
+
+            fn outcome(&self, _taken: sealed::Taken) {}
+        }
+    };
+}
+
+type CountArm<'a> = QueueArm<'a, (), (), 1, Countdown>;
+type OneshotArm<'a, T> = QueueArm<'a, oneshot::State<T>, Option<T>, 3, oneshot::Half<T>>;
+type BroadcastArm<'a, T> = QueueArm<'a, broadcast::State<Arc<T>>, (), 2, broadcast::Receiver<T>>;
+type WatchArm<'a, T> = QueueArm<'a, watch::Counts, (), 3, watch::Receiver<T>>;
+
+source!([] ManualResetEvent, QueueArm<'a, (), (), 1, Self>, it => it.queue_arm(), it.has_set());
+source!([] CountdownEvent, CountArm<'a>, it => it.state.arm(), (it.state.count() == 0));
+source!([] WaitGroup, CountArm<'a>, it => it.state.arm(), (it.state.count() == 0));
+source!([] CancelToken, QueueArm<'a, bool, ()>, it => it.queue_arm(), it.is_cancelled());
+
+// Such a receiver has one owner, so what it has been told of stays there for it: its case receives.
+source!([T] oneshot::Receiver<T>, OneshotArm<'a, T>, it => it.queue_arm(), it.has_outcome());
+source!([T] broadcast::Receiver<T>, BroadcastArm<'a, T>, it => it.queue_arm(), it.has_outcome());
+source!([T] watch::Receiver<T>, WatchArm<'a, T>, it => it.queue_arm(), it.has_outcome());
 
 impl sealed::Sealed for AutoResetEvent {}
-impl sealed::Sealed for ManualResetEvent {}
-impl sealed::Sealed for CountdownEvent {}
 impl sealed::Sealed for Notify {}
-impl sealed::Sealed for WaitGroup {}
 impl sealed::Sealed for Semaphore {}
 
 impl Selectable for AutoResetEvent {
@@ -62,51 +109,6 @@ impl Selectable for Notify {
         if is_of_one.0 == 1 {
             self.notify_one();
         }
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for ManualResetEvent {
-    type Outcome<'a> = ();
-    type Arm<'a> = QueueArm<'a, (), (), 1, Self>;
-
-    fn arm(&self) -> Self::Arm<'_> {
-        self.queue_arm()
-    }
-
-    fn take_now(&self) -> Option<sealed::Taken> {
-        self.has_set().then_some(sealed::Taken(0))
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for CountdownEvent {
-    type Outcome<'a> = ();
-    type Arm<'a> = QueueArm<'a, (), (), 1, Countdown>;
-
-    fn arm(&self) -> Self::Arm<'_> {
-        self.state.arm()
-    }
-
-    fn take_now(&self) -> Option<sealed::Taken> {
-        (self.state.count() == 0).then_some(sealed::Taken(0))
-    }
-
-    fn outcome(&self, _taken: sealed::Taken) {}
-}
-
-impl Selectable for WaitGroup {
-    type Outcome<'a> = ();
-    type Arm<'a> = QueueArm<'a, (), (), 1, Countdown>;
-
-    fn arm(&self) -> Self::Arm<'_> {
-        self.state.arm()
-    }
-
-    fn take_now(&self) -> Option<sealed::Taken> {
-        (self.state.count() == 0).then_some(sealed::Taken(0))
     }
 
     fn outcome(&self, _taken: sealed::Taken) {}
