@@ -13,6 +13,7 @@ use crate::base::limit::MOST_WORKERS;
 use crate::base::random;
 use crate::base::sys;
 use crate::blocking::pool;
+use crate::runtime::handle::Handle;
 use crate::runtime::owner::Runtime;
 use crate::runtime::run;
 use crate::runtime::shutdown;
@@ -499,7 +500,7 @@ impl<R: From<Runtime>> Builder<R> {
             starting.join();
             return Err(error);
         }
-        Ok(Runtime { shared, threads: starting.threads }.into())
+        Ok(Runtime { handle: Handle::new(&shared), threads: starting.threads }.into())
     }
 
     /// Builds the runtime with the calling thread as worker 0, and runs `f` there.

@@ -76,7 +76,7 @@ impl Handle {
         self.shared.stalls()
     }
 
-    /// Spawns a task on that runtime.
+    /// Spawns a task on that runtime from outside; inside a task use [`spawn`](crate::spawn).
     ///
     /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
     #[track_caller]
@@ -137,10 +137,11 @@ impl Handle {
         Builder::new().spawn_blocking_on(self, f)
     }
 
-    /// Runs `f` as a task of that runtime, and waits for its value on this thread.
+    /// Runs `f` as a task of that runtime, and blocks the calling thread for its value.
     ///
     /// # Panics
-    /// Panics as [`Runtime::run`](crate::runtime::owner::Runtime::run) does.
+    /// Resumes a panic of `f`. Panics when called from a task, which must not block its worker, and
+    /// when the runtime is shut down meanwhile, so that there is no value.
     #[track_caller]
     pub fn run<F, T>(&self, f: F) -> T
     where

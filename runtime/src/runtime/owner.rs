@@ -3,22 +3,21 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use crate::api::join_handle::JoinHandle;
 use crate::blocking::pool::Pool;
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
-use crate::runtime::run;
 use crate::runtime::shutdown;
 use crate::scheduler::current;
-use crate::scheduler::shared::Shared;
 use crate::tasks::task::Task;
 
 /// Owns workers, their tasks, and a pool of threads for calls that block.
+///
+/// It spawns and runs tasks by its [`Handle`], to which it dereferences.
 ///
 /// Runtimes are values, and several may live in one process. They share the panic hook that names
 /// the task, and the signal handler that reports stack overflows. The first runtime installs both,
@@ -35,78 +34,20 @@ use crate::tasks::task::Task;
 /// let runtime = fibra::Runtime::builder().workers(2).build()?;
 /// let words = ["blocking", "code"];
 /// assert_eq!(runtime.run(|| words.len()), 2);
+/// assert_eq!(runtime.spawn(|| 1).join().unwrap(), 1);
+/// assert_eq!(runtime.spawn_blocking(|| 2).join().unwrap(), 2);
 /// assert_eq!((runtime.handle().workers(), runtime.stalls()), (2, 0));
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub struct Runtime {
-    pub(super) shared: Arc<Shared>,
+    pub(super) handle: Handle,
     pub(super) threads: Vec<thread::JoinHandle<()>>,
 }
 
 impl Runtime {
     /// Returns a handle that can be sent elsewhere.
     pub fn handle(&self) -> Handle {
-        Handle::new(&self.shared)
-    }
-
-    /// Spawns a task from outside; inside a task use [`spawn`](crate::spawn).
-    ///
-    /// On a runtime that is ending the handle answers `is_cancelled`, and the closure is dropped here.
-    ///
-    /// # Examples
-    /// ```
-    /// # use fibra_runtime as fibra;
-    /// let runtime = fibra::Runtime::builder().workers(1).build()?;
-    /// assert_eq!(runtime.spawn(|| 1).join().unwrap(), 1);
-    /// assert_eq!(runtime.spawn_blocking(|| 2).join().unwrap(), 2);
-    /// assert_eq!(runtime.workers(), 1);
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    #[track_caller]
-    pub fn spawn<F, T>(&self, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.handle().spawn(f)
-    }
-
-    /// Runs `f` on the blocking pool of this runtime.
-    ///
-    /// See [`spawn_blocking`](crate::spawn_blocking).
-    #[track_caller]
-    pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        self.handle().spawn_blocking(f)
-    }
-
-    /// Runs `f` as a task of this runtime, and blocks the calling thread for its value.
-    ///
-    /// # Panics
-    /// Resumes a panic of `f`. Panics when called from a task, which must not block its worker, and
-    /// when the runtime is shut down meanwhile, so that there is no value.
-    #[track_caller]
-    pub fn run<F, T>(&self, f: F) -> T
-    where
-        F: FnOnce() -> T + Send,
-        T: Send,
-    {
-        run::run_on(&self.shared, f)
-    }
-
-    /// Returns the number of workers.
-    pub fn workers(&self) -> usize {
-        self.shared.blocks.len()
-    }
-
-    /// Counts the stalls of the runtime.
-    ///
-    /// 0 without a [`stall_limit`](crate::Builder::stall_limit).
-    pub fn stalls(&self) -> u64 {
-        self.shared.stalls()
+        self.handle.clone()
     }
 
     /// Cancels all tasks, unwinds each on its own worker, and waits for their ends.
@@ -149,13 +90,13 @@ impl Runtime {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Vec<Task> {
-        shutdown::begin(&self.shared, || ());
-        if !self.is_entered() && shutdown::wait(&self.shared, Some(timeout)) {
+        shutdown::begin(self.shared(), || ());
+        if !self.is_entered() && shutdown::wait(self.shared(), Some(timeout)) {
             self.join_threads();
             return Vec::new();
         }
         self.threads.clear();
-        report::tasks(&self.shared).into_iter().filter(|task| !task.has_ended()).collect()
+        report::tasks(self.shared()).into_iter().filter(|task| !task.has_ended()).collect()
     }
 
     fn join_threads(&mut self) {
@@ -165,21 +106,21 @@ impl Runtime {
             // A worker ends its process rather than panic.
             _ = thread.join();
         }
-        Pool::of(&self.shared).wait_until_let_go();
+        Pool::of(self.shared()).wait_until_let_go();
     }
 
     fn is_entered(&self) -> bool {
-        current::is_inside(&self.shared)
+        current::is_inside(self.shared())
     }
 }
 
 impl Drop for Runtime {
     fn drop(&mut self) {
-        shutdown::begin(&self.shared, || ());
+        shutdown::begin(self.shared(), || ());
         if self.is_entered() || self.threads.is_empty() {
             return;
         }
-        shutdown::wait_reporting(&self.shared, self.shared.config.end_within.unwrap_or(Duration::MAX));
+        shutdown::wait_reporting(self.shared(), self.shared().config.end_within.unwrap_or(Duration::MAX));
         self.join_threads();
     }
 }
@@ -187,6 +128,14 @@ impl Drop for Runtime {
 // As a handle is.
 impl UnwindSafe for Runtime {}
 impl RefUnwindSafe for Runtime {}
+
+impl Deref for Runtime {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
