@@ -14,8 +14,6 @@
 //! A waiter checks the phase under the lock of the list. The thread that makes the last move then
 //! takes that lock to find the waiters.
 
-#![forbid(unsafe_code)]
-
 use std::cell::Cell;
 use std::ptr;
 
@@ -25,7 +23,7 @@ use crate::base::primitive::{AtomicU8, Ordering};
 use crate::base::spin_lock::Lock;
 use crate::scheduler::task_counts::Counts;
 use crate::waiter::description::{WaitDescription, WaitRecord};
-use crate::waiter::kind::{RetainedWake, WakeHandle};
+use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, Flag, Waking};
 
 const RUNNING: u8 = 0;
@@ -35,7 +33,7 @@ const ENDED: u8 = 2;
 /// Holds the phase of a runtime, and the waiters for the last one.
 pub(crate) struct Ending {
     phase: AtomicU8,
-    waiters: Lock<Slab<RetainedWake>>,
+    waiters: Lock<Slab<RawWake>>,
 }
 
 impl Ending {
@@ -82,7 +80,7 @@ impl Ending {
     }
 
     /// Takes the next waiter that the end wakes.
-    pub(crate) fn next_waiter(&self) -> Option<RetainedWake> {
+    pub(crate) fn next_waiter(&self) -> Option<RawWake> {
         let mut waiters = self.waiters.lock();
         let (key, _) = waiters.iter().next()?;
         Some(waiters.remove(key))
@@ -111,16 +109,14 @@ impl Flag for EndFlag<'_> {
         if self.ending.has_ended() {
             return Asleep::Rouse;
         }
-        self.key.set(Some(waiters.insert(me.retain())));
+        // SAFETY: the wake is in this list until its sleeper takes it out, or the end does, both under the lock. `leave` says
+        // which of them did.
+        self.key.set(Some(waiters.insert(unsafe { me.raw() })));
         Asleep::Stay
     }
 
     fn leave(&self, _why: Waking) -> bool {
-        if let Some(key) = self.key.take() {
-            // The end may have taken it. No other waiter has the key then: none enters after the end.
-            self.ending.waiters.lock().try_remove(key);
-        }
-        // A retained wake may come late, so none is waited for.
-        false
+        // No other waiter has the key of one that the end has taken: none enters after the end.
+        self.key.take().is_some_and(|key| self.ending.waiters.lock().try_remove(key).is_none())
     }
 }

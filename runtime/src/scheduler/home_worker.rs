@@ -15,8 +15,7 @@
 //!  finish           ENDED, and waits while NOTED
 //! ```
 //!
-//! * A sleep has at most one wake without an epoch, and then none with one. So `notify` from another
-//!   thread and a plain store never meet.
+//! * A sleep has at most one wake. So `notify` from another thread and a plain store never meet.
 //! * The first sleep begins without AT_HOME. Its `fall_asleep_at_home` pairs with cancellers that do
 //!   not know yet that they have to tell the worker.
 //! * A canceller that finds NOTED set has stored its flag before the pending check.

@@ -15,7 +15,7 @@ use crate::waiter::kind::{Kind, RawWake, Waiter, call_waker};
 use crate::waiter::word::Woke;
 
 /// The kind of waiter that tasks are.
-pub(crate) static TASK: Kind = Kind { notify: notify_waiter, queue, retain, release };
+pub(crate) static TASK: Kind = Kind { notify: notify_waiter, queue };
 
 impl TaskRef {
     /// Notifies the present sleep of the task, which the caller has unlinked.
@@ -133,14 +133,4 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     // claimed it, so it stays in place until it is queued.
     wake(TaskRef::new(waiter.cast()));
     None
-}
-
-unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
-    TaskRef::new(waiter.cast()).retain();
-    waiter
-}
-
-unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: the caller's contract: it owns a count.
-    unsafe { TaskRef::new(waiter.cast()).release() }
 }

@@ -14,16 +14,14 @@
 //! word, or the waking thread finds the waker that the poll has left.
 //!
 //! The cell lies in the future, which is pinned, and stays until a raw wake has landed: a sleep
-//! allocates nothing. A retained wake may outlive the future. So a sleep whose strategy retains its
-//! wake, while it publishes it, gets a counted cell instead.
+//! allocates nothing.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 use std::task::{Context, Poll, Waker};
 
-use crate::base::primitive::{Arc, AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
+use crate::base::primitive::{AtomicBool, Mutex, MutexGuard, Ordering, yield_now};
 use crate::waiter::kind::notify_by_word;
 use crate::waiter::kind::{Kind, Waiter, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -33,28 +31,13 @@ use crate::waiter::word::Fallen;
 #[repr(C)]
 struct Cell {
     waiter: Waiter,
-    /// Waker of the last poll. The wake takes it, or else the end of the sleep: a retained wake
-    /// keeps no waker alive.
+    /// Waker of the last poll. The wake takes it, or else the end of the sleep.
     waker: Mutex<Option<Waker>>,
     /// Set by the wake that queues the future, as its last touch of the cell.
     released: AtomicBool,
 }
 
-/// The cell in a future.
-#[repr(C)]
-struct Place {
-    own: Cell,
-    /// Cell of a sleep whose wake is retained. Only the polling side looks here.
-    counted: OnceLock<Arc<Cell>>,
-}
-
-static OWN: Kind = Kind {
-    notify: notify_by_word,
-    queue,
-    retain: stand_in,
-    release: |_| unreachable!("it was never counted"),
-};
-static COUNTED: Kind = Kind { notify: notify_by_word, queue, retain, release };
+static KIND: Kind = Kind { notify: notify_by_word, queue };
 
 /// One sleep of a [`WaitStrategy`] as a future: the first poll publishes it, the poll after its wake withdraws it.
 ///
@@ -63,7 +46,7 @@ static COUNTED: Kind = Kind { notify: notify_by_word, queue, retain, release };
 pub struct Polled<S: WaitStrategy> {
     how: S,
     state: State,
-    place: Place,
+    cell: Cell,
     _pinned: std::marker::PhantomPinned,
 }
 
@@ -84,7 +67,7 @@ enum Landing {
 impl<S: WaitStrategy> Polled<S> {
     /// Makes a sleep that has not begun.
     pub fn new(how: S) -> Self {
-        Polled { how, state: State::New, place: Place::new(), _pinned: std::marker::PhantomPinned }
+        Polled { how, state: State::New, cell: Cell::new(), _pinned: std::marker::PhantomPinned }
     }
 
     /// Returns the strategy.
@@ -114,12 +97,12 @@ impl<S: WaitStrategy> Polled<S> {
             return false;
         }
         let served = self.how.before_awake(Waking::Cancelled) == Withdrawal::Served;
-        let cell = self.place.cell();
+        let cell = &self.cell;
         let notified = served || cell.waiter.word.why().notified;
         if notified {
             cell.await_landing(Landing::Queues);
         }
-        drop(self.place.leave());
+        drop(self.cell.take_waker());
         notified
     }
 }
@@ -132,7 +115,7 @@ impl<S: WaitStrategy> Future for Polled<S> {
         let this = unsafe { self.get_unchecked_mut() };
         match this.state {
             State::New => this.begin(cx.waker()),
-            State::Asleep if !this.place.cell().poll(cx.waker()) => Poll::Pending,
+            State::Asleep if !this.cell.poll(cx.waker()) => Poll::Pending,
             State::Asleep => this.finish(Landing::Queues),
             State::Done => panic!("a finished sleep was polled again"),
         }
@@ -141,11 +124,11 @@ impl<S: WaitStrategy> Future for Polled<S> {
 
 impl<S: WaitStrategy> Polled<S> {
     fn begin(&mut self, waker: &Waker) -> Poll<Waking> {
-        self.place.make_ready_for(waker.clone());
-        let epoch = self.place.own.waiter.word.begin(true);
-        let stay = self.how.after_asleep(WakeHandle::new(self.place.waiter(), epoch, &()));
+        self.cell.make_ready_for(waker.clone());
+        _ = self.cell.waiter.word.begin(true);
+        let stay = self.how.after_asleep(WakeHandle::new(NonNull::from(&self.cell).cast(), &()));
         self.state = State::Asleep;
-        let roused = stay == Asleep::Rouse || self.place.cell().waiter.word.fall_asleep() == Fallen::Roused;
+        let roused = stay == Asleep::Rouse || self.cell.waiter.word.fall_asleep() == Fallen::Roused;
         if roused { self.finish(Landing::Leaves) } else { Poll::Pending }
     }
 
@@ -153,9 +136,9 @@ impl<S: WaitStrategy> Polled<S> {
         self.state = State::Done;
         let served = self.how.before_awake(Waking::Notified) == Withdrawal::Served;
         if served || landing == Landing::Queues {
-            self.place.cell().await_landing(landing);
+            self.cell.await_landing(landing);
         }
-        drop(self.place.leave());
+        drop(self.cell.take_waker());
         Poll::Ready(Waking::Notified)
     }
 }
@@ -166,41 +149,22 @@ impl<S: WaitStrategy> Drop for Polled<S> {
     }
 }
 
-impl Place {
-    fn new() -> Self {
-        Place { own: Cell::new(Waiter::new(&OWN), None), counted: OnceLock::new() }
-    }
-
-    /// Prepares the cell for a sleep that is about to begin.
-    fn make_ready_for(&mut self, waker: Waker) {
-        // A sleep whose strategy has panicked, against the rules, leaves its counted cell.
-        self.counted.take();
-        *self.own.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
-        self.own.released = AtomicBool::new(false);
-    }
-
-    fn waiter(&self) -> NonNull<Waiter> {
-        NonNull::from(self).cast()
-    }
-
-    /// Returns the cell of the present sleep.
-    fn cell(&self) -> &Cell {
-        self.counted.get().map_or(&self.own, |counted| counted)
-    }
-
-    /// Clears the cells after a sleep and returns the unused waker.
-    ///
-    /// The drop of a waker is foreign code, so the caller drops it once the place is in order.
-    fn leave(&mut self) -> Option<Waker> {
-        let unused = self.cell().lock().take();
-        self.counted.take();
-        unused
-    }
-}
-
 impl Cell {
-    fn new(waiter: Waiter, waker: Option<Waker>) -> Self {
-        Cell { waiter, waker: Mutex::new(waker), released: AtomicBool::new(false) }
+    fn new() -> Self {
+        Cell { waiter: Waiter::new(&KIND), waker: Mutex::new(None), released: AtomicBool::new(false) }
+    }
+
+    /// Prepares for a sleep that is about to begin.
+    fn make_ready_for(&mut self, waker: Waker) {
+        *self.waker.get_mut().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(waker);
+        self.released = AtomicBool::new(false);
+    }
+
+    /// Takes the waker that a sleep has not used.
+    ///
+    /// The drop of a waker is foreign code, so the caller drops it without the lock.
+    fn take_waker(&self) -> Option<Waker> {
+        self.lock().take()
     }
 
     /// Returns true once notified; until then keeps `waker`.
@@ -234,38 +198,11 @@ impl Cell {
 }
 
 unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
-    // SAFETY: a waiter of both kinds is the first field of a `Cell`. The sleep of a raw wake waits for `released`, as the wake
-    // queues, before its cell is used again or goes away; a retained wake counts its cell.
+    // SAFETY: a waiter of this kind is the first field of a `Cell`, whose sleep waits for `released` before the cell is used
+    // again or goes away.
     let cell = unsafe { waiter.cast::<Cell>().as_ref() };
-    let waker = cell.lock().take();
+    let waker = cell.take_waker();
     // Release: pairs with the Acquire in `await_landing`. The last touch of the cell.
     cell.released.store(true, Ordering::Release);
     waker
-}
-
-/// Retains a sleep by its counted cell, which the first retain of the sleep makes.
-unsafe fn stand_in(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
-    // SAFETY: a waiter of this kind is the first field of the `Place` of a future, in which a strategy publishes a sleep.
-    let Place { own, counted } = unsafe { waiter.cast::<Place>().as_ref() };
-    let counted = counted.get_or_init(|| {
-        let waiter = Waiter::new(&COUNTED);
-        waiter.word.begin_as(own.waiter.word.epoch());
-        Arc::new(Cell::new(waiter, own.lock().take()))
-    });
-    // SAFETY: `Arc::as_ptr` is never null.
-    let waiter = unsafe { NonNull::new_unchecked(Arc::as_ptr(counted).cast_mut().cast::<Waiter>()) };
-    // SAFETY: the pointer is that of an `Arc` that is alive.
-    unsafe { retain(waiter) }
-}
-
-unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
-    // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(waiter.cast::<Cell>().as_ptr()) };
-    waiter
-}
-
-unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive, and the caller owns
-    // one count.
-    unsafe { Arc::decrement_strong_count(waiter.cast::<Cell>().as_ptr()) }
 }

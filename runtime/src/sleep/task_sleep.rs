@@ -194,8 +194,8 @@ fn sleep_in(
     // Decided before the sleep is published: a task that does not spin is asleep at once.
     let spins = may_spin && back_off::is_worth_while();
     task.set_record(how.record());
-    let epoch = word.begin_in_task(heeded, !spins);
-    let why = match how.after_asleep(WakeHandle::new(task.waiter(), epoch, &())) {
+    _ = word.begin_in_task(heeded, !spins);
+    let why = match how.after_asleep(WakeHandle::new(task.waiter(), &())) {
         Asleep::Rouse => stay(task, Waking::Notified),
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.
         // The publication may have made other tasks ready here.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Only the task itself moves to EMPTY and PARKED; any thread moves to TOKEN. The caller that moves
-//! PARKED to TOKEN has unlinked the sleeper and may wake it without an epoch. The sleeper then
+//! PARKED to TOKEN has unlinked the sleeper and may wake it. The sleeper then
 //! finds TOKEN and waits for that wake to land.
 
 #![forbid(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Waiters, and the rights to wake them.
 //!
 //! A [`Waiter`] is the head of a task's allocation, of a thread's parking place, or of a polled
-//! future's place. Its [`Kind`] says how the waiter is made to run again, and how it is kept alive.
+//! future's cell. Its [`Kind`] says how the waiter is made to run again.
 
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use crate::base::payload::drop_payload;
-use crate::waiter::word::{Epoch, Woke, Word};
+use crate::waiter::word::{Woke, Word};
 
 /// Holds the operations that differ between the kinds of waiter.
 pub(crate) struct Kind {
@@ -30,19 +30,6 @@ pub(crate) struct Kind {
     /// The caller's wake answered [`Woke::Queue`]. The caller calls once for it and touches the
     /// waiter no more.
     pub(crate) queue: unsafe fn(NonNull<Waiter>) -> Option<Waker>,
-    /// Counts one more owner and returns the counted waiter.
-    ///
-    /// That is this waiter, or, where this one cannot be counted, a stand-in for its present sleep.
-    ///
-    /// # Safety
-    /// The waiter is alive meanwhile. An uncountable waiter is in `after_asleep` of that sleep,
-    /// which calls.
-    pub(crate) retain: unsafe fn(NonNull<Waiter>) -> NonNull<Waiter>,
-    /// Gives up one counted ownership.
-    ///
-    /// # Safety
-    /// The caller owns a count that `retain` took by returning this waiter.
-    pub(crate) release: unsafe fn(NonNull<Waiter>),
 }
 
 /// Heads every waiter: the first field of each of them.
@@ -62,17 +49,16 @@ impl Waiter {
 #[derive(Clone, Copy)]
 pub struct WakeHandle<'a> {
     waiter: NonNull<Waiter>,
-    epoch: Epoch,
     borrowed: PhantomData<&'a ()>,
 }
 
 impl<'a> WakeHandle<'a> {
     /// `waiter` lives for `'a` at the least.
-    pub(crate) fn new(waiter: NonNull<Waiter>, epoch: Epoch, _life: &'a ()) -> Self {
-        WakeHandle { waiter, epoch, borrowed: PhantomData }
+    pub(crate) fn new(waiter: NonNull<Waiter>, _life: &'a ()) -> Self {
+        WakeHandle { waiter, borrowed: PhantomData }
     }
 
-    /// Takes the right to wake this sleep, without a count or an epoch.
+    /// Takes the right to wake this sleep.
     ///
     /// # Safety
     /// The result is used at most once, for this sleep, and in one of two ways. Either it lands, or
@@ -81,20 +67,9 @@ impl<'a> WakeHandle<'a> {
     /// then on.
     ///
     /// At most one raw wake of a sleep is ever used: a sleeper waits for one landing, and a second
-    /// wake would touch the sleeper after it. None is used once [`retain`](WakeHandle::retain) was
-    /// called for the sleep, even if its result was dropped. A future then sleeps where a raw wake
-    /// does not find it. For a task bound to its home worker, that worker takes a raw wake for the
-    /// only one.
+    /// wake would touch the sleeper after it.
     pub unsafe fn raw(self) -> RawWake {
         RawWake(self.waiter)
-    }
-
-    /// Makes a counted handle that wakes only this sleep and may be kept for any time.
-    pub fn retain(self) -> RetainedWake {
-        // SAFETY: the waiter is alive for the handle's lifetime, which is that of the call of
-        // `after_asleep`. `drop` gives the count back.
-        let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
-        RetainedWake { waiter, epoch: self.epoch }
     }
 }
 
@@ -160,47 +135,5 @@ pub fn call_waker(waker: Waker) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
         // The panic hook has printed the message already.
         drop_payload(payload);
-    }
-}
-
-/// Grants a counted right to wake one sleep. Late uses do nothing.
-pub struct RetainedWake {
-    waiter: NonNull<Waiter>,
-    epoch: Epoch,
-}
-
-// SAFETY: the count keeps the waiter alive, and everything done to it is atomic.
-unsafe impl Send for RetainedWake {}
-// SAFETY: as for `Send`; `wake` takes `&self` and may run on several threads at once.
-unsafe impl Sync for RetainedWake {}
-
-impl RetainedWake {
-    /// Notifies the sleep that this handle was made for.
-    ///
-    /// Does nothing once that sleep is over.
-    pub fn wake(&self) {
-        // SAFETY: this handle counts, so the waiter is alive.
-        let waiter = unsafe { self.waiter.as_ref() };
-        if waiter.word.notify_in(self.epoch) == Woke::Queue
-            // SAFETY: this wake answered `Queue`.
-            && let Some(waker) = unsafe { (waiter.kind.queue)(self.waiter) }
-        {
-            call_waker(waker);
-        }
-    }
-}
-
-impl Clone for RetainedWake {
-    fn clone(&self) -> Self {
-        // SAFETY: this handle counts, so the waiter is alive and can be counted.
-        let waiter = unsafe { (self.waiter.as_ref().kind.retain)(self.waiter) };
-        RetainedWake { waiter, epoch: self.epoch }
-    }
-}
-
-impl Drop for RetainedWake {
-    fn drop(&mut self) {
-        // SAFETY: gives up the count that `retain` or `clone` took.
-        unsafe { (self.waiter.as_ref().kind.release)(self.waiter) }
     }
 }

@@ -36,7 +36,7 @@ struct Place {
     released: AtomicBool,
 }
 
-static KIND: Kind = Kind { notify: notify_by_word, queue, retain, release };
+static KIND: Kind = Kind { notify: notify_by_word, queue };
 
 thread_local! {
     static PLACE: Arc<Place> = Arc::new(Place::new());
@@ -48,7 +48,6 @@ impl Place {
     }
 
     fn waiter(place: &Arc<Self>) -> NonNull<Waiter> {
-        // The pointer of the whole allocation: `retain` and `release` make an `Arc` of it again.
         // SAFETY: `Arc::as_ptr` is never null.
         unsafe { NonNull::new_unchecked(Arc::as_ptr(place).cast::<Waiter>().cast_mut()) }
     }
@@ -94,7 +93,7 @@ pub(crate) fn sleep(
     let place = PLACE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Place::new()));
     let word = &place.waiter.word;
     let epoch = word.begin(true);
-    let why = match how.after_asleep(WakeHandle::new(Place::waiter(&place), epoch, &())) {
+    let why = match how.after_asleep(WakeHandle::new(Place::waiter(&place), &())) {
         Asleep::Rouse => Waking::Notified,
         Asleep::Stay if how.may_spin() && spin(&|| word.why().notified) => Waking::Notified,
         Asleep::Stay => block(&place, deadline, epoch),
@@ -129,15 +128,4 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     place.released.store(true, Ordering::Release);
     thread.unpark();
     None
-}
-
-unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
-    // SAFETY: the pointer came from `Arc::as_ptr` of an `Arc` that is alive.
-    unsafe { Arc::increment_strong_count(waiter.cast::<Place>().as_ptr()) };
-    waiter
-}
-
-unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: the pointer came from `Arc::as_ptr` of a live `Arc`, and the caller owns one count.
-    unsafe { Arc::decrement_strong_count(waiter.cast::<Place>().as_ptr()) }
 }

@@ -126,14 +126,6 @@ impl Word {
         Epoch(epoch)
     }
 
-    /// Begins a shielded sleep that stands for the sleep `epoch` of another word.
-    ///
-    /// Called before the sleep is published.
-    pub(crate) fn begin_as(&self, epoch: Epoch) {
-        // Relaxed: as in `begin`.
-        self.0.store(epoch.0 | SHIELDED, Ordering::Relaxed);
-    }
-
     /// Marks the sleeper as off its stack.
     pub(crate) fn fall_asleep(&self) -> Fallen {
         // SeqCst: the store of the pair with `cancel`'s load. Release: pairs with the Acquire half of a waker's
@@ -200,8 +192,7 @@ impl Word {
     /// For wakers that have unlinked the sleeper under the lock of its list.
     pub(crate) fn notify(&self) -> Woke {
         // Release: pairs with the Acquire in `why`. Acquire: pairs with `fall_asleep`.
-        // An addition, as in `fall_asleep`: a sleep gets at most one such wake, and then no counted
-        // one.
+        // An addition, as in `fall_asleep`: a sleep gets at most one such wake.
         let before = self.0.fetch_add(NOTIFIED, Ordering::AcqRel);
         debug_assert!(before & NOTIFIED == 0, "a sleep is notified once");
         Self::owed(before)
@@ -220,11 +211,6 @@ impl Word {
         Self::owed(before)
     }
 
-    /// Wakes sleep `epoch`, and does nothing to any other.
-    pub(crate) fn notify_in(&self, epoch: Epoch) -> Woke {
-        self.wake_in(epoch, NOTIFIED)
-    }
-
     /// Returns the present sleep. The caller knows that it does not end meanwhile.
     pub(crate) fn epoch(&self) -> Epoch {
         // Relaxed: what keeps the sleep from ending orders this after its begin.
@@ -233,17 +219,13 @@ impl Word {
 
     /// Ends sleep `epoch` by its deadline, and does nothing to any other.
     pub(crate) fn expire(&self, epoch: Epoch) -> Woke {
-        self.wake_in(epoch, TIMED_OUT)
-    }
-
-    fn wake_in(&self, epoch: Epoch, flag: u64) -> Woke {
         let mut seen = self.0.load(Ordering::Relaxed);
         loop {
             if seen & !FLAGS_MASK != epoch.0 {
                 return Woke::Left;
             }
             // As in `notify`.
-            match self.0.compare_exchange_weak(seen, seen | flag, Ordering::AcqRel, Ordering::Relaxed) {
+            match self.0.compare_exchange_weak(seen, seen | TIMED_OUT, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(before) => return Self::owed(before),
                 Err(now) => seen = now,
             }

@@ -106,7 +106,7 @@ fn a_notification_meets(course: Course) {
     opener.join().unwrap();
     gate.assert_used(1, &[why]);
     assert!(gate.sleeper.word.why().is_asleep(), "nothing lands in the next sleep");
-    assert_eq!(gate.sleeper.word.notify_in(next), Woke::Queue);
+    assert_eq!(gate.sleeper.word.expire(next), Woke::Queue);
 }
 
 /// Finds: a wake by another worker as a sleep with AT_HOME is published, or as the task leaves its stack, is lost, queues it twice,
@@ -166,47 +166,6 @@ fn each_notification_is_used_once_at_home() {
             gate.assert_used(2, &passed);
         });
     }
-}
-
-/// Finds: a counted wake that queues a task which has gone on without its sleep, or wakes its next one; a task that waits for a
-/// wake which comes too late to queue it.
-#[test]
-fn a_counted_wake_meets_a_task_that_stays() {
-    check(|| {
-        let sleeper = Sleeper::at_home();
-        let epoch = sleeper.begin_at_once();
-        let waker = {
-            let sleeper = Arc::clone(&sleeper);
-            thread::spawn(move || sleeper.settle(sleeper.word.notify_in(epoch)))
-        };
-        sleeper.stay();
-        let next = sleeper.begin_at_once();
-        waker.join().unwrap();
-        sleeper.assert_even();
-        assert!(sleeper.word.why().is_asleep(), "nothing lands in the next sleep");
-        assert_eq!(sleeper.word.expire(next), Woke::Queue);
-    });
-}
-
-/// Finds: a counted wake meets the deadline, and both queue the task, or none; a second counted wake that is late.
-#[test]
-fn a_counted_wake_meets_the_deadline_at_home() {
-    check(|| {
-        let sleeper = Sleeper::at_home();
-        let epoch = sleeper.begin_at_once();
-        let waker = {
-            let sleeper = Arc::clone(&sleeper);
-            thread::spawn(move || {
-                sleeper.settle(sleeper.word.notify_in(epoch));
-                sleeper.settle(sleeper.word.notify_in(epoch));
-            })
-        };
-        sleeper.leave_stack_at_home_and(|| sleeper.settle(sleeper.word.expire(sleeper.word.epoch())));
-        let _ = sleeper.begin_at_once();
-        waker.join().unwrap();
-        sleeper.assert_even();
-        assert!(sleeper.word.why().is_asleep(), "nothing lands in the next sleep");
-    });
 }
 
 /// Shows that the models find a wake by a plain store off the home worker.
@@ -398,20 +357,15 @@ impl Block {
     }
 }
 
-/// Finds: a wake by a plain store that is lost, or undoes another change of the word: by a counted wake of an earlier sleep, or
-/// by a cancel that its worker is told of, before the wake or after it.
+/// Finds: a wake by a plain store that is lost, or undoes a cancel that its worker is told of, before the wake or after it.
 #[test]
-fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
+fn a_wake_at_home_comes_beside_a_cancel() {
     for heeds_first in [false, true] {
         check_bounded(3, move || {
             let block = Block::at_home();
             let sleeper = block.sleeper();
-            let stale = sleeper.begin_at_once();
+            let _ = sleeper.begin_at_once();
             let canceller = block.spawn_cancel();
-            let waker = block.spawn(move |block| {
-                let sleeper = block.sleeper();
-                sleeper.settle(sleeper.word.notify_in(stale));
-            });
             sleeper.stay();
             let _ = sleeper.begin_at_once();
             assert!(sleeper.fall_at_home());
@@ -428,7 +382,6 @@ fn a_wake_at_home_comes_beside_a_stale_wake_and_a_cancel() {
                 "a cancel changes nothing after that: {why:?}"
             );
             sleeper.take_turn();
-            waker.join().unwrap();
             canceller.join().unwrap();
             block.check_cancelled(Flaw::None);
             sleeper.assert_even();

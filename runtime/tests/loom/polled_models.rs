@@ -10,9 +10,7 @@ use loom::thread;
 
 use crate::gate::{Gate, UntilOpen};
 use crate::primitive::check_bounded;
-use crate::wait::{
-    Asleep, Lock, Polled, RetainedWake, Tickets, WaitStrategy, WakeHandle, Waking, Withdrawal,
-};
+use crate::wait::{Polled, Tickets, Waking};
 
 type Sleep = Pin<Box<Polled<UntilOpen<Arc<Gate>>>>>;
 
@@ -112,56 +110,6 @@ fn a_cell_that_is_used_again_is_let_go_of_again() {
         drop(sleep);
         opener.join().unwrap();
         assert_eq!(u32::from(given) + gate.permits(), 1);
-    });
-}
-
-/// Where the wake of a sleep is left that may be used at any time, with the number of the sleep.
-type Event = Arc<Lock<Option<(u32, RetainedWake)>>>;
-
-struct UntilSet {
-    event: Event,
-    sleeps: Cell<u32>,
-}
-
-impl WaitStrategy for UntilSet {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        self.sleeps.set(self.sleeps.get() + 1);
-        let former = self.event.lock().replace((self.sleeps.get(), me.retain()));
-        drop(former);
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
-    }
-}
-
-/// Finds: a wake that is kept beyond its sleep, and ends the next sleep of its future, or touches a cell that is gone.
-#[test]
-fn a_wake_that_is_kept_wakes_no_later_sleep() {
-    check_bounded(3, || {
-        let event: Event = Arc::new(Lock::new(None));
-        drop(event.lock());
-        let until = UntilSet { event: Arc::clone(&event), sleeps: Cell::new(0) };
-        let (mut sleep, polls) = (Box::pin(Polled::new(until)), executor());
-        assert!(poll_once(sleep.as_mut(), &polls).is_pending());
-        let ringer = {
-            let event = Arc::clone(&event);
-            thread::spawn(move || {
-                let (number, wake) = event.lock().take().expect("one sleeps");
-                wake.wake();
-                number
-            })
-        };
-        let first = sleep.as_mut().withdraw();
-        sleep.as_mut().renew();
-        let second = poll_once(sleep.as_mut(), &polls).is_ready() || sleep.as_mut().withdraw();
-        let rung = ringer.join().unwrap();
-        assert!(!first || rung == 1, "the first sleep was ended by its own wake");
-        assert!(!second || rung == 2, "and so was the second");
-        drop(sleep);
-        drop(event.lock().take());
-        assert_eq!(Arc::strong_count(&polls), 1, "a waker is not kept");
     });
 }
 

@@ -125,7 +125,7 @@ fn a_notification_in_flight_is_awaited() {
         gate.sleeper.assert_even();
         let later = gate.sleeper.word.why();
         assert!(!later.notified && !later.timed_out, "nothing lands in the next sleep: {later:?}");
-        assert_eq!(gate.sleeper.word.notify_in(next), Woke::Left, "not asleep");
+        assert_eq!(gate.sleeper.word.expire(next), Woke::Left, "not asleep");
     });
 }
 

@@ -6,7 +6,7 @@ use loom::thread;
 
 use crate::gate::Gate;
 use crate::primitive::check_bounded;
-use crate::wait::{self, Asleep, Lock, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal, over};
+use crate::wait::{self, Waking, over};
 
 /// Finds: a wake that is lost as the thread goes to sleep; a write before the wake that is not seen after it.
 #[test]
@@ -64,66 +64,6 @@ fn a_thread_sleeps_again_after_a_deadline() {
                 assert_eq!(gate.pass(false), Waking::Notified);
             }
         });
-        gate.open();
-        sleeper.join().unwrap();
-        assert_eq!(gate.permits(), 0);
-    });
-}
-
-/// Where a wake is left that may be used at any time.
-struct Event {
-    wakes: Lock<Vec<RetainedWake>>,
-}
-
-impl Event {
-    fn new() -> Arc<Self> {
-        let event = Event { wakes: Lock::new(Vec::new()) };
-        drop(event.wakes.lock());
-        Arc::new(event)
-    }
-
-    /// Sleeps until it rings, or until it is over.
-    fn await_set(&self) -> Waking {
-        wait::sleep(&UntilSet(self), Some(over()))
-    }
-
-    fn set(&self) {
-        let wake = self.wakes.lock().pop();
-        if let Some(wake) = wake {
-            wake.wake();
-        }
-    }
-}
-
-struct UntilSet<'a>(&'a Event);
-
-impl WaitStrategy for UntilSet<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        self.0.wakes.lock().push(me.retain());
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
-    }
-}
-
-/// Finds: a wake that is kept beyond its sleep and ends a later sleep of its thread, or touches the waiter of a thread that has
-/// ended.
-#[test]
-fn a_wake_that_is_kept_wakes_no_later_sleep() {
-    check_bounded(3, || {
-        let (event, gate) = (Event::new(), Gate::new());
-        let sleeper = {
-            let (event, gate) = (Arc::clone(&event), Arc::clone(&gate));
-            thread::spawn(move || {
-                let _either = event.await_set();
-                assert_eq!(gate.pass(false), Waking::Notified, "by the gate");
-                gate.assert_written();
-            })
-        };
-        event.set();
-        gate.write();
         gate.open();
         sleeper.join().unwrap();
         assert_eq!(gate.permits(), 0);

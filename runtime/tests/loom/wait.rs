@@ -50,7 +50,7 @@ pub(crate) use queues::queue::wait::{Admit, Left, Outcome, Until};
 pub(crate) use queues::queue::waiters::Waiters;
 pub(crate) use queues::queue::{LockedQueue, WaitQueue};
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
-pub(crate) use waiter::{Kind, RawWake, RetainedWake, Waiter, WakeHandle, call_waker};
+pub(crate) use waiter::{Kind, RawWake, Waiter, WakeHandle, call_waker};
 pub(crate) use wake_many::wake_each;
 use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};
 
@@ -178,11 +178,9 @@ pub(crate) struct Sleeper {
     queued: AtomicU32,
     /// How often it left its stack for good, and was taken out of the queue.
     left: AtomicU32,
-    /// Of some sleep: a raw wake is of the present one.
-    epoch: Epoch,
 }
 
-static KIND: Kind = Kind { notify: waiter::notify_by_word, queue, retain, release };
+static KIND: Kind = Kind { notify: waiter::notify_by_word, queue };
 
 impl Deref for Sleeper {
     type Target = Waiter;
@@ -199,14 +197,13 @@ impl Sleeper {
             queue: Arc::new(Tickets::new()),
             queued: AtomicU32::new(0),
             left: AtomicU32::new(0),
-            epoch: Word::new().begin(true),
         };
         Arc::new(sleeper)
     }
 
     /// The present sleep, for raw wakes.
     pub(crate) fn handle(&self) -> WakeHandle<'_> {
-        WakeHandle::new(NonNull::from(self).cast::<Waiter>(), self.epoch, &())
+        WakeHandle::new(NonNull::from(self).cast::<Waiter>(), &())
     }
 
     /// The right to wake the present sleep once. Its publisher keeps the sleeper until then, as a strategy does.
@@ -320,17 +317,6 @@ unsafe fn queue(waiter: NonNull<Waiter>) -> Option<Waker> {
     // SAFETY: a waiter of this kind is the first field of a sleeper, which stays until it is queued.
     unsafe { waiter.cast::<Sleeper>().as_ref() }.queue();
     None
-}
-
-unsafe fn retain(waiter: NonNull<Waiter>) -> NonNull<Waiter> {
-    // SAFETY: the caller borrows from a count.
-    unsafe { Arc::increment_strong_count(waiter.cast::<Sleeper>().as_ptr()) };
-    waiter
-}
-
-unsafe fn release(waiter: NonNull<Waiter>) {
-    // SAFETY: the caller owns a count.
-    unsafe { Arc::decrement_strong_count(waiter.cast::<Sleeper>().as_ptr()) }
 }
 
 /// Wake-ups that are counted and kept: a queue of ready tasks, the driver in which a worker parks, or the thread that polls a

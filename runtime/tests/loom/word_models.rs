@@ -80,12 +80,12 @@ fn a_stale_waker_leaves_the_next_sleep_alone() {
         let epoch = sleeper.word.begin(false);
         let stale = {
             let sleeper = Arc::clone(&sleeper);
-            thread::spawn(move || (sleeper.word.notify_in(epoch), sleeper.word.expire(epoch)))
+            thread::spawn(move || sleeper.word.expire(epoch))
         };
         // The first sleep ends without having fallen asleep.
         let _ = sleeper.word.begin(true);
         assert_eq!(sleeper.word.fall_asleep(), Fallen::Asleep, "no waker ended this sleep");
-        assert_eq!(stale.join().unwrap(), (Woke::Left, Woke::Left));
+        assert_eq!(stale.join().unwrap(), Woke::Left);
         let why = sleeper.word.why();
         assert!(why.asleep && why.shielded && !why.notified && !why.timed_out, "{why:?}");
     });
@@ -156,14 +156,14 @@ fn a_wake_publishes() {
     check(|| {
         let sleeper = Sleeper::new();
         let data = Arc::new(UnsafeCell::new(0));
-        let epoch = sleeper.word.begin(false);
+        let _ = sleeper.word.begin(false);
         let waker = {
             let (sleeper, data) = (Arc::clone(&sleeper), Arc::clone(&data));
             thread::spawn(move || {
                 // SAFETY: the sleeper reads only once it is notified.
                 data.with_mut(|data| unsafe { *data = 1 });
                 // The queue publishes as well; here the word has to do it alone.
-                let _ = sleeper.word.notify_in(epoch);
+                let _ = sleeper.word.notify();
             })
         };
         while !sleeper.word.why().notified {

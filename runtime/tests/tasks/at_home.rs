@@ -2,7 +2,7 @@
 //! cancel that comes from elsewhere.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::common::{hang_guard, runtime};
 use crate::recorded::Recorded;
 use crate::rounds::rounds;
 use fibra_runtime::task::{Builder, Switch};
-use fibra_runtime::wait::{self, Asleep, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
+use fibra_runtime::wait::{self, Asleep, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, JoinHandle, Task, task};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -175,17 +175,21 @@ fn a_hook_cancels_its_own_task_on_the_way_into_its_sleep() {
     }
 }
 
-/// A strategy that finds what it waits for at its second look, when others have the right to wake it already.
-struct Stays<'a>(&'a mpsc::Sender<RetainedWake>);
+/// A strategy that finds what it waits for at its second look, when another thread may wake it already.
+struct Stays<'a>(&'a Mutex<Option<RawWake>>);
 
 impl WaitStrategy for Stays<'_> {
     fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        self.0.send(me.retain()).expect("the waker waits for it");
+        // SAFETY: the waker takes it out under this lock, and `before_awake` answers `Served` from then on.
+        *self.0.lock().unwrap() = Some(unsafe { me.raw() });
         Asleep::Rouse
     }
 
     fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
+        match self.0.lock().unwrap().take() {
+            Some(_) => Withdrawal::Withdrawn,
+            None => Withdrawal::Served,
+        }
     }
 }
 
@@ -194,13 +198,19 @@ fn a_wake_from_elsewhere_meets_a_sleeper_that_stays() {
     let _guard = hang_guard();
     for workers in [1, 2] {
         runtime(workers).run(|| {
-            let (give, take) = mpsc::channel::<RetainedWake>();
-            let waker = thread::spawn(move || take.iter().for_each(|wake| wake.wake()));
-            for _ in rounds(20_000) {
-                assert_eq!(wait::sleep(&Stays(&give), None), Waking::Notified);
-            }
-            drop(give);
-            waker.join().expect("it only wakes");
+            let (slot, stop) = (Mutex::new(None), AtomicBool::new(false));
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let wake = slot.lock().unwrap().take();
+                        wake.map_or_else(thread::yield_now, RawWake::wake);
+                    }
+                });
+                for _ in rounds(20_000) {
+                    assert_eq!(wait::sleep(&Stays(&slot), None), Waking::Notified);
+                }
+                stop.store(true, Ordering::Relaxed);
+            });
             assert!(!task::park_timeout(Duration::from_millis(10)), "none of those wakes is left over");
         });
     }

@@ -11,9 +11,7 @@ use std::time::{Duration, Instant};
 use crate::common::{hang_guard, runtime};
 use crate::rounds::rounds;
 use crate::tokens::{Acquire, Tokens};
-use fibra_runtime::wait::{
-    self, Asleep, Polled, RetainedWake, WaitQueue, WaitStrategy, WakeHandle, Waking, Withdrawal,
-};
+use fibra_runtime::wait::{self, Polled, WaitQueue, Waking};
 use fibra_runtime::{self as fibra, Task, task};
 
 /// Unparks the poller: a task or a thread.
@@ -59,44 +57,6 @@ impl Wake for Counter {
 
 fn poll_once(future: Pin<&mut Polled<Acquire<'_>>>, counter: &Arc<Counter>) -> Poll<Waking> {
     future.poll(&mut Context::from_waker(&Waker::from(Arc::clone(counter))))
-}
-
-/// Keeps the wakes of all its sleeps.
-struct Keeping<'a>(&'a Mutex<Vec<RetainedWake>>);
-
-impl WaitStrategy for Keeping<'_> {
-    fn after_asleep(&self, me: WakeHandle<'_>) -> Asleep {
-        self.0.lock().unwrap().push(me.retain());
-        Asleep::Stay
-    }
-
-    fn before_awake(&self, _why: Waking) -> Withdrawal {
-        Withdrawal::Withdrawn
-    }
-}
-
-#[test]
-fn a_wake_of_a_future_that_is_kept_wakes_its_own_sleep_and_no_other() {
-    let (wakes, counter) = (Mutex::new(Vec::new()), Arc::new(Counter::default()));
-    let mut sleep = Box::pin(Polled::new(Keeping(&wakes)));
-    let wake = |number: usize| wakes.lock().unwrap()[number].clone().wake();
-    let woken = || counter.0.load(Ordering::SeqCst);
-    let poll = |sleep: Pin<&mut Polled<Keeping<'_>>>| {
-        sleep.poll(&mut Context::from_waker(&Waker::from(Arc::clone(&counter))))
-    };
-    assert!(poll(sleep.as_mut()).is_pending());
-    assert!(!sleep.as_mut().withdraw());
-    sleep.as_mut().renew();
-    assert!(poll(sleep.as_mut()).is_pending());
-    wake(0);
-    assert!(woken() == 0 && poll(sleep.as_mut()).is_pending(), "the first sleep is over");
-    wake(1);
-    assert_eq!((woken(), poll(sleep.as_mut())), (1, Poll::Ready(Waking::Notified)));
-    sleep.as_mut().renew();
-    assert!(poll(sleep.as_mut()).is_pending());
-    drop(sleep);
-    (0..3).for_each(wake);
-    assert_eq!((woken(), Arc::strong_count(&counter)), (1, 1));
 }
 
 #[test]

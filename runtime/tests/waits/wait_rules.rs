@@ -11,9 +11,7 @@ use crate::common::{hang_guard, runtime};
 use crate::recorded::{Recorded, after, in_a_task_and_on_a_thread, stay};
 use crate::rest::until_others_sleep;
 use crate::rounds::rounds;
-use fibra_runtime::wait::{
-    self, Asleep, Lock, RawWake, RetainedWake, WaitStrategy, WakeHandle, Waking, Withdrawal,
-};
+use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle, Waking, Withdrawal};
 use fibra_runtime::{self as fibra, task};
 
 const LONG: Duration = Duration::from_secs(3600);
@@ -24,7 +22,8 @@ fn rouse(_me: WakeHandle<'_>) -> Asleep {
 }
 
 fn wake_myself(me: WakeHandle<'_>) -> Asleep {
-    me.retain().wake();
+    // SAFETY: it lands here and now.
+    unsafe { me.raw() }.wake();
     Asleep::Stay
 }
 
@@ -128,39 +127,6 @@ fn rule_1_the_look_after_the_wake_sees_what_the_waker_wrote() {
     });
 }
 
-/// Sleeps once and gives the counted wake away.
-fn sleep_and_keep_the_wake(deadline: Option<Instant>) -> (Waking, RetainedWake) {
-    let kept = Mutex::new(None);
-    let how = Recorded::new(|me: WakeHandle<'_>| {
-        *kept.lock().unwrap() = Some(me.retain());
-        Asleep::Stay
-    });
-    let why = wait::sleep(&how, deadline);
-    drop(how);
-    (why, kept.into_inner().unwrap().unwrap())
-}
-
-#[test]
-fn rule_2_a_counted_wake_of_an_earlier_sleep_wakes_no_later_one() {
-    in_a_task_and_on_a_thread(|| {
-        let (why, late) = sleep_and_keep_the_wake(after(Duration::from_micros(100)));
-        assert_eq!(why, Waking::TimedOut);
-        let stop = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    late.wake();
-                }
-            });
-            for _ in 0..200 {
-                let how = Recorded::new(stay);
-                assert_eq!(wait::sleep(&how, after(Duration::from_micros(50))), Waking::TimedOut);
-            }
-            stop.store(true, Ordering::Relaxed);
-        });
-    });
-}
-
 #[test]
 fn rule_2_the_timer_of_an_earlier_sleep_ends_no_later_one() {
     in_a_task_and_on_a_thread(|| {
@@ -176,62 +142,11 @@ fn rule_2_the_timer_of_an_earlier_sleep_ends_no_later_one() {
 }
 
 #[test]
-fn rule_2_a_counted_wake_outlives_its_task_and_its_runtime() {
-    let _guard = hang_guard();
-    let late = {
-        let runtime = runtime(2);
-        runtime.run(|| fibra::spawn(|| sleep_and_keep_the_wake(after(Duration::ZERO)).1).join().unwrap())
-    };
-    late.clone().wake();
-    late.wake();
-}
-
-#[test]
-fn rule_2_a_counted_wake_outlives_its_thread() {
-    let _guard = hang_guard();
-    let late = thread::spawn(|| sleep_and_keep_the_wake(after(Duration::ZERO)).1).join().unwrap();
-    late.wake();
-}
-
-#[test]
 fn rule_3_a_wake_before_the_sleeper_is_off_its_stack_is_kept() {
     in_a_task_and_on_a_thread(|| {
         for _ in 0..1000 {
             assert_eq!(wait::sleep(&Recorded::new(wake_myself), None), Waking::Notified);
         }
-    });
-}
-
-#[test]
-fn rule_3_a_sleeper_is_queued_once_however_many_wakers_meet() {
-    let _guard = hang_guard();
-    const WAKERS: usize = 3;
-    runtime(2).run(|| {
-        let (slot, stop) = (Mutex::new(None::<RetainedWake>), AtomicBool::new(false));
-        thread::scope(|scope| {
-            for _ in 0..WAKERS {
-                scope.spawn(|| {
-                    while !stop.load(Ordering::Relaxed) {
-                        let wake = slot.lock().unwrap().clone();
-                        wake.map_or_else(thread::yield_now, |wake| wake.wake());
-                    }
-                });
-            }
-            for _ in rounds(5000) {
-                let how = Recorded::new(|me: WakeHandle<'_>| {
-                    *slot.lock().unwrap() = Some(me.retain());
-                    Asleep::Stay
-                });
-                assert_eq!(wait::sleep(&how, None), Waking::Notified);
-                *slot.lock().unwrap() = None;
-                // Were it in a queue once more, this would end at once.
-                let (how, begin) = (Recorded::new(stay), Instant::now());
-                assert_eq!(wait::sleep(&how, after(BRIEF)), Waking::TimedOut);
-                assert!(begin.elapsed() >= BRIEF);
-                assert_eq!(how.calls(), ["published", "withdrawn after TimedOut"]);
-            }
-            stop.store(true, Ordering::Relaxed);
-        });
     });
 }
 
