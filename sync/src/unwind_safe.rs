@@ -5,8 +5,8 @@
 use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::{
-    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, Notify, Once, RawCondvar, Semaphore, WaitGroup,
-    broadcast, channel, oneshot, watch,
+    AutoResetEvent, Barrier, CountdownEvent, ManualResetEvent, Notify, Once, RawCondvar, Semaphore,
+    WaitGroup, broadcast, channel, oneshot, watch,
 };
 
 macro_rules! unwind_safe {

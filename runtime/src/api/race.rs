@@ -131,8 +131,11 @@ pub fn run<const N: usize>(arms: [&mut (dyn Racer + Send); N]) {
 }
 
 /// Spawns a closure of a race into its scope.
-type Spawn<R> =
-    for<'scope, 'env> fn(&'scope Scope<'scope, 'env>, Builder, Running<'scope, R>) -> ScopedJoinHandle<'scope, ()>;
+type Spawn<R> = for<'scope, 'env> fn(
+    &'scope Scope<'scope, 'env>,
+    Builder,
+    Running<'scope, R>,
+) -> ScopedJoinHandle<'scope, ()>;
 
 /// Runs closures as [`run`] does, each where `spawn` puts it.
 ///
@@ -154,7 +157,11 @@ fn run_with<R: Racer + ?Sized, const N: usize>(mut arms: [&mut R; N], spawn: Spa
         mem::forget(starting);
         first_end.await_first();
         let first = first_end.first();
-        running.iter().enumerate().filter(|(index, _)| Some(*index) != first).for_each(|(_, loser)| loser.cancel());
+        running
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| Some(*index) != first)
+            .for_each(|(_, loser)| loser.cancel());
         running.map(ScopedJoinHandle::join)
     });
     let first = first_end.first();
@@ -177,7 +184,9 @@ fn run_with<R: Racer + ?Sized, const N: usize>(mut arms: [&mut R; N], spawn: Spa
     }
     match won {
         Ok(()) => (),
-        Err(error) if error.is_not_started() => panic!("the first closure of a race to end has not run: {error}"),
+        Err(error) if error.is_not_started() => {
+            panic!("the first closure of a race to end has not run: {error}")
+        }
         // The winner's own task was cancelled, from inside: so it goes with this one, where it would have run otherwise.
         Err(_) => cancel_points::end_with_others(
             "no closure of a race off a task has a value: they were cancelled, as by the end of the runtime",

@@ -40,17 +40,11 @@ impl Worker {
             return false;
         }
         match self.take_stack(task) {
-            Ok(stack) if !claims(task) => {
-                self.give_stack(stack);
-                self.ended(task);
-                false
-            }
             Ok(stack) => {
                 if !self.is_starving() {
                     self.shortage.set(None);
                 }
-                self.bind(task, stack, if self.is_unwanted(task) { never_entered } else { body });
-                true
+                self.start_on(stack, task, if self.is_unwanted(task) { never_entered } else { body })
             }
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
                 self.starve(task);
@@ -62,6 +56,18 @@ impl Worker {
                 false
             }
         }
+    }
+
+    /// Gives an unstarted task its stack. Returns false if its owner has taken it back: then it has ended.
+    fn start_on(&self, stack: Stack, task: TaskRef, body: Body) -> bool {
+        let is_claimed = claims(task);
+        if is_claimed {
+            self.bind(task, stack, body);
+        } else {
+            self.take_back(task, stack);
+            self.ended(task);
+        }
+        is_claimed
     }
 
     /// Drops a task that its owner has taken back; returns false for other tasks.
@@ -160,11 +166,6 @@ impl Worker {
         let slot = unsafe { self.block.registry.enter(task) };
         header.set_registered(self.block.index, slot);
         header.coroutine.bind(stack, task.argument(), body);
-    }
-
-    /// Gives a task its stack before it is picked.
-    pub(crate) fn bind_in_turn(&self, task: TaskRef, stack: Stack) {
-        self.bind(task, stack, body_in_turn);
     }
 
     pub(crate) fn take_back(&self, task: TaskRef, stack: Stack) {
@@ -315,17 +316,13 @@ impl Worker {
             return self.ended(task);
         }
         match self.take_stack(task) {
-            Ok(stack) if !claims(task) => {
-                self.give_stack(stack);
-                self.unstarve();
-                self.ended(task);
-            }
             Ok(stack) => {
-                self.bind_in_turn(task, stack);
                 self.unstarve();
-                // The tasks behind it have only waited in the queue.
-                self.shortage.set(Some(clock::machine()));
-                self.local.push(task);
+                if self.start_on(stack, task, body_in_turn) {
+                    // The tasks behind it have only waited in the queue.
+                    self.shortage.set(Some(clock::machine()));
+                    self.local.push(task);
+                }
             }
             Err(error) if self.is_cancelled_for_shutdown(task) || self.waited_enough() => {
                 self.unstarve();
@@ -359,21 +356,19 @@ impl Worker {
         let is_forked = task.header().nature == Nature::Forked;
         let stack = self.reserve.borrow_mut().take();
         match stack {
-            Ok(stack) if !claims(task) => {
-                self.reserve.borrow_mut().give(stack);
-                self.ended(task);
-            }
             Ok(stack) => {
                 task.header().on_reserve.set(true);
-                if is_forked {
-                    self.bind_in_turn(task, stack);
-                } else if self.is_cancelled_for_shutdown(task) {
-                    self.bind(task, stack, never_entered);
-                } else {
-                    self.bind(task, stack, never_started);
-                    self.lacking.borrow_mut().push_back(error);
+                let body: Body = match is_forked {
+                    true => body_in_turn,
+                    false if self.is_cancelled_for_shutdown(task) => never_entered,
+                    false => {
+                        self.lacking.borrow_mut().push_back(error);
+                        never_started
+                    }
+                };
+                if self.start_on(stack, task, body) {
+                    self.local.push(task);
                 }
-                self.local.push(task);
             }
             // Its owner may wait for it, and so never give its own stack back.
             Err(error) if is_forked => {

@@ -31,7 +31,8 @@ impl WakerSignal {
     /// Sleeps until the flag is raised, and takes it.
     #[track_caller]
     pub fn sleep(&self, until: Until) -> Outcome<()> {
-        let admit = |raised: &mut bool, (): &mut (), _: &mut Waiters<'_, (), 1>| Admit::if_ready(mem::take(raised));
+        let admit =
+            |raised: &mut bool, (): &mut (), _: &mut Waiters<'_, (), 1>| Admit::if_ready(mem::take(raised));
         self.0.wait(0, (), until, admit, || (), |_, (), _, _| ()).0
     }
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::common::{hang_guard, runtime};
 use crate::rounds::rounds;
 use crate::tokens::{Acquire, Tokens};
-use fibra_runtime::wait::{self, Polled, WaitQueue, Waking};
+use fibra_runtime::wait::{Polled, WaitQueue, Waking};
 use fibra_runtime::{self as fibra, Task, task};
 
 /// Unparks the poller: a task or a thread.

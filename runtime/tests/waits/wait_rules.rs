@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,6 @@ use fibra_runtime::wait::{self, Asleep, Lock, RawWake, WaitStrategy, WakeHandle,
 use fibra_runtime::{self as fibra, task};
 
 const LONG: Duration = Duration::from_secs(3600);
-const BRIEF: Duration = Duration::from_micros(50);
 
 fn rouse(_me: WakeHandle<'_>) -> Asleep {
     Asleep::Rouse

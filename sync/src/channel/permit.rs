@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-
 use super::error::SendError;
 use super::places::Grant;
 use super::shared::Shared;

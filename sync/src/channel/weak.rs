@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-
 use super::counted::Counted;
 use super::receiver::{Receiver, Source};
 use super::sender::Sender;
