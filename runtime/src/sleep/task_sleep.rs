@@ -20,7 +20,7 @@ use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::WakeHandle;
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::thread;
-use crate::waiter::word::Heeded;
+use crate::waiter::word::CancelPolicy;
 
 /// Sleeps until the caller is notified or its task cancelled, or until `deadline`.
 ///
@@ -52,7 +52,7 @@ pub fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
 #[inline(always)]
 #[track_caller]
 pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    sleep_as::<WhileWhole>(how, deadline)
+    sleep_as(CancelPolicy::Open, how, deadline)
 }
 
 /// Sleeps as [`sleep_or_cancel`] does, and is also cancelled while the task unwinds or ends.
@@ -62,7 +62,7 @@ pub fn sleep_or_cancel(how: &impl WaitStrategy, deadline: Option<Instant>) -> Wa
 #[inline(always)]
 #[track_caller]
 pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    sleep_as::<Always>(how, deadline)
+    sleep_as(CancelPolicy::AtEnd, how, deadline)
 }
 
 /// Sleeps until notified or `deadline`; no cancellation and no enclosing deadline ends it.
@@ -71,31 +71,7 @@ pub fn sleep_or_fail(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waki
 #[inline(always)]
 #[track_caller]
 pub fn sleep_shielded(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
-    sleep_as::<Never>(how, deadline)
-}
-
-/// Tells when a cancel that no shield keeps away ends a sleep.
-trait CancelPolicy {
-    const IS_SHIELDED: bool;
-    /// Also in a panic, and at the end of the task.
-    const ALWAYS: bool = false;
-}
-
-struct Never;
-struct WhileWhole;
-struct Always;
-
-impl CancelPolicy for Never {
-    const IS_SHIELDED: bool = true;
-}
-
-impl CancelPolicy for WhileWhole {
-    const IS_SHIELDED: bool = false;
-}
-
-impl CancelPolicy for Always {
-    const IS_SHIELDED: bool = false;
-    const ALWAYS: bool = true;
+    sleep_as(CancelPolicy::Ignore, how, deadline)
 }
 
 /// Sleeps; the usual case is inlined up to the user's code.
@@ -104,13 +80,13 @@ impl CancelPolicy for Always {
 /// costs more than the rest of the sleep.
 #[inline(always)]
 #[track_caller]
-fn sleep_as<H: CancelPolicy>(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
+fn sleep_as(policy: CancelPolicy, how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
     match current::task_with(Worker::has_peers) {
         Some((task, has_peers)) if deadline.is_none() && is_usual(task.header()) => {
             let may_spin = has_peers && how.may_spin();
-            sleep_in(task, how, None, None, heeded(H::IS_SHIELDED), may_spin)
+            sleep_in(task, how, None, None, open_unless(policy == CancelPolicy::Ignore), may_spin)
         }
-        here => sleep_unusual::<H>(here.map(|(task, _)| task), how, deadline),
+        here => sleep_unusual(here.map(|(task, _)| task), policy, how, deadline),
     }
 }
 
@@ -126,7 +102,7 @@ pub fn sleep_by_driver(wakes: impl FnOnce(Id) -> bool, how: &impl WaitStrategy) 
         Some((task, true))
             if is_usual(task.header()) && (CAN_UNWIND || !task.header().cancel_flags.any()) =>
         {
-            Some(sleep_in(task, how, None, None, Heeded::Open, false))
+            Some(sleep_in(task, how, None, None, CancelPolicy::Open, false))
         }
         _ => None,
     }
@@ -140,34 +116,34 @@ fn is_usual(header: &Header) -> bool {
 
 #[inline(never)]
 #[track_caller]
-fn sleep_unusual<H: CancelPolicy>(
+fn sleep_unusual(
     task: Option<RunningTask>,
+    policy: CancelPolicy,
     how: &impl WaitStrategy,
     deadline: Option<Instant>,
 ) -> Waking {
     let Some(task) = task else {
-        return sleep_in_thread::<H>(how, deadline);
+        return sleep_in_thread(policy, how, deadline);
     };
     let header = task.header();
     forbid::check_wait(header, how.record());
-    let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
+    let shielded = is_shielded(policy);
     let enclosing = if shielded { None } else { header.enclosing_deadline() };
-    let heeded = match H::ALWAYS && header.is_at_end() {
-        true => Heeded::AtEnd,
-        false => heeded(shielded || !header.is_open()),
+    let policy = match policy == CancelPolicy::AtEnd && header.is_at_end() {
+        true => CancelPolicy::AtEnd,
+        false => open_unless(shielded || !header.is_open()),
     };
-    sleep_in(task, how, deadline, enclosing, heeded, how.may_spin())
+    sleep_in(task, how, deadline, enclosing, policy, how.may_spin())
 }
 
 /// Sleeps on a plain thread, where only deadlines around the running code cancel.
 #[track_caller]
-fn sleep_in_thread<H: CancelPolicy>(how: &impl WaitStrategy, own: Option<Instant>) -> Waking {
-    match H::IS_SHIELDED {
-        true => forbid::note_thread_lock(how.record()),
-        false => forbid::check_thread_wait(|| forbid::name_of(how.record())),
+fn sleep_in_thread(policy: CancelPolicy, how: &impl WaitStrategy, own: Option<Instant>) -> Waking {
+    match policy {
+        CancelPolicy::Ignore => forbid::note_thread_lock(how.record()),
+        _ => forbid::check_thread_wait(|| forbid::name_of(how.record())),
     }
-    let shielded = H::IS_SHIELDED || (!H::ALWAYS && std::thread::panicking());
-    let enclosing = if shielded { None } else { thread_deadlines::earliest() };
+    let enclosing = if is_shielded(policy) { None } else { thread_deadlines::earliest() };
     let until = earlier(own, enclosing);
     match thread::sleep(how, until, |done| back_off::back_off_until(Looks::Often, done)) {
         Waking::TimedOut if own != until => Waking::Cancelled,
@@ -175,9 +151,14 @@ fn sleep_in_thread<H: CancelPolicy>(how: &impl WaitStrategy, own: Option<Instant
     }
 }
 
+/// Returns true if no cancel ends a sleep of the running code. A task that unwinds sleeps on, unless it fails instead.
+fn is_shielded(policy: CancelPolicy) -> bool {
+    policy == CancelPolicy::Ignore || (policy == CancelPolicy::Open && std::thread::panicking())
+}
+
 #[inline(always)]
-fn heeded(shielded: bool) -> Heeded {
-    if shielded { Heeded::Nothing } else { Heeded::Open }
+fn open_unless(shielded: bool) -> CancelPolicy {
+    if shielded { CancelPolicy::Ignore } else { CancelPolicy::Open }
 }
 
 #[inline(always)]
@@ -186,7 +167,7 @@ fn sleep_in(
     how: &impl WaitStrategy,
     own: Option<Instant>,
     enclosing: Option<Instant>,
-    heeded: Heeded,
+    policy: CancelPolicy,
     may_spin: bool,
 ) -> Waking {
     let word = &task.header().waiter.word;
@@ -194,7 +175,7 @@ fn sleep_in(
     // Decided before the sleep is published: a task that does not spin is asleep at once.
     let spins = may_spin && back_off::is_worth_while();
     task.set_record(how.record());
-    _ = word.begin_in_task(heeded, !spins);
+    _ = word.begin_in_task(policy, !spins);
     let why = match how.after_asleep(WakeHandle::new(task.waiter(), &())) {
         Asleep::Rouse => stay(task, Waking::Notified),
         // Published, and still on its stack: a wake that comes now costs nothing but its bit.

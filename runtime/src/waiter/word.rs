@@ -80,8 +80,8 @@ pub(crate) enum Woke {
 
 /// Selects the cancels that end a sleep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Heeded {
-    Nothing,
+pub(crate) enum CancelPolicy {
+    Ignore,
     Open,
     /// Every cancel, also a cancel of the task that the shield around its end would keep away.
     AtEnd,
@@ -105,7 +105,7 @@ impl Word {
     ///
     /// Called by the running sleeper, before the sleep is published.
     pub(crate) fn begin(&self, shielded: bool) -> Epoch {
-        self.begin_in_task(if shielded { Heeded::Nothing } else { Heeded::Open }, false)
+        self.begin_in_task(if shielded { CancelPolicy::Ignore } else { CancelPolicy::Open }, false)
     }
 
     /// Starts the next sleep of a task.
@@ -113,7 +113,7 @@ impl Word {
     /// `at_once` promises that the task only publishes the sleep and then leaves its stack. With
     /// AT_HOME such a sleep counts as asleep from here on.
     #[inline(always)]
-    pub(crate) fn begin_in_task(&self, heeded: Heeded, at_once: bool) -> Epoch {
+    pub(crate) fn begin_in_task(&self, policy: CancelPolicy, at_once: bool) -> Epoch {
         // Relaxed: only this thread moves the epoch, and only it and the home worker change
         // AT_HOME.
         let seen = self.0.load(Ordering::Relaxed);
@@ -122,7 +122,7 @@ impl Word {
         let asleep = if at_once { at_home / (AT_HOME / ASLEEP) } else { 0 };
         // Release: a canceller that sees AT_HOME sees the home worker too. The lock of the list, or
         // the timer wheel, publishes the sleep.
-        self.0.store(epoch | heeded.flag() | at_home | asleep, Ordering::Release);
+        self.0.store(epoch | policy.flag() | at_home | asleep, Ordering::Release);
         Epoch(epoch)
     }
 
@@ -300,13 +300,13 @@ impl Word {
     }
 }
 
-impl Heeded {
+impl CancelPolicy {
     #[inline(always)]
     const fn flag(self) -> u64 {
         match self {
-            Heeded::Nothing => SHIELDED,
-            Heeded::Open => 0,
-            Heeded::AtEnd => AT_END,
+            CancelPolicy::Ignore => SHIELDED,
+            CancelPolicy::Open => 0,
+            CancelPolicy::AtEnd => AT_END,
         }
     }
 }

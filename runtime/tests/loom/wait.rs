@@ -52,7 +52,7 @@ pub(crate) use queues::queue::{LockedQueue, WaitQueue};
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 pub(crate) use waiter::{Kind, RawWake, Waiter, WakeHandle, call_waker};
 pub(crate) use wake_many::wake_each;
-use word::{Epoch, Fallen, Heeded, Snapshot, Woke, Word};
+use word::{CancelPolicy, Epoch, Fallen, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.
 pub(crate) fn sleep(how: &impl WaitStrategy, deadline: Option<Instant>) -> Waking {
@@ -280,7 +280,7 @@ impl Sleeper {
 
     /// Begins a sleep as a task does that does not spin: with AT_HOME it is asleep from now on.
     pub(crate) fn begin_at_once(&self) -> Epoch {
-        self.word.begin_in_task(Heeded::Open, true)
+        self.word.begin_in_task(CancelPolicy::Open, true)
     }
 
     /// As `Worker::settle`, of a task that stays there: true if it is asleep, and has to be queued.

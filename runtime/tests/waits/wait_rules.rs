@@ -2,8 +2,8 @@
 //! `wait_races.rs` (4 to 6), `no_allocation.rs` (5) and `wait_kinds.rs` (7).
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
