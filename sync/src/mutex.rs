@@ -4,18 +4,15 @@
 //! | --- | --- |
 //! | `mutex/state.rs` | the word: owner and flags; pure, modelled |
 //! | `mutex/core.rs` | the word and the wait queue; modelled |
-//! | `mutex/raw.rs` | how callers wait, and the hand-off policy |
-//! | `mutex/fair.rs` | the raw lock whose every unlock is fair |
+//! | `mutex/raw.rs` | how callers wait, and the hand-off policies |
 
 pub(crate) mod core;
-mod fair;
 pub(crate) mod raw;
 pub(crate) mod state;
 #[cfg(test)]
 mod tests;
 
-pub use fair::RawFairMutex;
-pub use raw::{RawMutex, ThreadAndTaskId};
+pub use raw::{RawFairMutex, RawMutex, ThreadAndTaskId};
 
 /// Protects a value that one task or thread at a time uses.
 ///

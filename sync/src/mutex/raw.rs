@@ -1,6 +1,7 @@
 //! The untyped mutex: how its callers wait, when an unlock hands over, and what tells reentrant owners apart.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
@@ -15,11 +16,17 @@ use crate::patience;
 use crate::wait::{self, Looks, WorkerId};
 
 /// Locks without protecting a value: the lock under a [`Mutex`](super::Mutex).
-pub struct RawMutex {
+///
+/// `U` says what an unlock does.
+pub struct RawMutex<U = BoundedBarging> {
     core: Core,
+    unlock: PhantomData<U>,
 }
 
-impl RawMutex {
+/// Locks without protecting a value: the lock under a [`FairMutex`](super::FairMutex).
+pub type RawFairMutex = RawMutex<Fair>;
+
+impl<U> RawMutex<U> {
     /// The word and the queue, for a condition whose waiters go into it.
     pub(crate) fn core(&self) -> &Core {
         &self.core
@@ -70,6 +77,18 @@ impl RawMutex {
         }
     }
 
+    /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
+    fn release_fair(&self) {
+        wait::point();
+        self.core.release_to_queue(&Fair);
+    }
+
+    fn has_waiters(&self) -> bool {
+        self.core.word().look().has_waiters()
+    }
+}
+
+impl RawMutex {
     /// Unlocks. By the owner, without the guard.
     #[inline]
     pub(crate) fn release(&self) {
@@ -80,20 +99,24 @@ impl RawMutex {
     pub(crate) fn release_to_sleep(&self) {
         self.core.release_to_sleep(&Leaving);
     }
+}
 
-    /// Unlocks, and hands over to the longest waiter if there is one. By the owner.
-    pub(super) fn release_fair(&self) {
-        wait::point();
-        self.core.release_to_queue(&Fair);
-    }
-
-    fn has_waiters(&self) -> bool {
-        self.core.word().look().has_waiters()
-    }
+/// What an unlock does.
+pub trait Unlock: Sized {
+    /// Unlocks. By the owner.
+    fn unlock(mutex: &RawMutex<Self>);
 }
 
 /// The policy of an unlock: a waiter competes, and once it was bypassed the mutex is handed over to it.
-struct BoundedBarging;
+pub struct BoundedBarging;
+
+impl Unlock for BoundedBarging {
+    #[inline]
+    fn unlock(mutex: &RawMutex) {
+        wait::point();
+        mutex.release();
+    }
+}
 
 impl Policy for BoundedBarging {
     fn hand_off(&self, first: &Waiter) -> HandOff {
@@ -131,7 +154,14 @@ impl Policy for Leaving {
 }
 
 /// The policy of a fair unlock.
-struct Fair;
+pub struct Fair;
+
+impl Unlock for Fair {
+    #[inline]
+    fn unlock(mutex: &RawFairMutex) {
+        mutex.release_fair();
+    }
+}
 
 impl Policy for Fair {
     fn hand_off(&self, _first: &Waiter) -> HandOff {
@@ -157,8 +187,8 @@ fn locked_twice() -> ! {
 // releasing releases. Only `lock_slow` unwinds, without having taken the mutex. Every waiter in the queue borrows the mutex, so
 // that a locked one may be moved or dropped by its owner. An unlock touches the queue's lock after it has freed the word; all
 // guards borrow the mutex, or have a count of it, until that has returned.
-unsafe impl lock_api::RawMutex for RawMutex {
-    const INIT: Self = RawMutex { core: Core::new() };
+unsafe impl<U: Unlock> lock_api::RawMutex for RawMutex<U> {
+    const INIT: Self = RawMutex { core: Core::new(), unlock: PhantomData };
 
     type Guard = GuardNoSend;
 
@@ -181,8 +211,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 
     #[inline]
     unsafe fn unlock(&self, _guard: GuardNoSend) {
-        wait::point();
-        self.release();
+        U::unlock(self);
     }
 
     fn is_locked(&self) -> bool {
@@ -192,7 +221,7 @@ unsafe impl lock_api::RawMutex for RawMutex {
 }
 
 // SAFETY: as for `RawMutex`.
-unsafe impl lock_api::RawMutexFair for RawMutex {
+unsafe impl<U: Unlock> lock_api::RawMutexFair for RawMutex<U> {
     unsafe fn unlock_fair(&self, _guard: GuardNoSend) {
         self.release_fair();
     }
@@ -209,7 +238,7 @@ unsafe impl lock_api::RawMutexFair for RawMutex {
 }
 
 // SAFETY: as for `RawMutex`.
-unsafe impl lock_api::RawMutexTimed for RawMutex {
+unsafe impl<U: Unlock> lock_api::RawMutexTimed for RawMutex<U> {
     type Duration = Duration;
     type Instant = Instant;
 
@@ -237,7 +266,7 @@ unsafe impl lock_api::RawMutexTimed for RawMutex {
     }
 }
 
-impl fmt::Debug for RawMutex {
+impl<U: Unlock> fmt::Debug for RawMutex<U> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawMutex")
             .field("locked", &lock_api::RawMutex::is_locked(self))
