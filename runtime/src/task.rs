@@ -101,7 +101,7 @@ pub use crate::api::task_local::{AccessError, TaskLocal};
 pub use crate::api::timeout::{Elapsed, timeout, timeout_at};
 pub use crate::api::yield_now::{unconstrained, yield_now};
 #[doc(hidden)]
-pub use crate::blocking::unblock::heed_end;
+pub use crate::blocking::unblock::end_with_runtime;
 #[doc(hidden)]
 pub use crate::runtime::spawn_on::spawn_internal;
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};

@@ -79,7 +79,7 @@ mod base {
     pub(crate) use crate::{clock, payload, primitive};
 }
 mod waiter {
-    pub(crate) use crate::wait::{claim as select_token, description, list, strategy, waiter as kind, word};
+    pub(crate) use crate::wait::{claim as select_token, description, strategy, waiter as kind, word};
 }
 mod sleep {
     pub(crate) use crate::wait::queues::queue;

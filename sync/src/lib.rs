@@ -20,11 +20,11 @@ mod once;
 mod once_cell;
 pub mod oneshot;
 mod patience;
+mod plain_traits;
 mod primitive;
 mod reentrant_mutex;
 mod rwlock;
 mod semaphore;
-mod unwind_safe;
 mod wait_group;
 pub mod watch;
 

@@ -1,4 +1,4 @@
-//! The messages of error types, and what `Debug` tells of types that hide the rest.
+//! The texts of error types.
 
 #![forbid(unsafe_code)]
 
@@ -24,23 +24,4 @@ macro_rules! text {
     };
 }
 
-/// Implements `Debug` by the name alone.
-macro_rules! opaque {
-    (of T: $($type:ident<$($argument:tt),+>),+) => {$(
-        impl<T> std::fmt::Debug for $type<$($argument),+> {
-            $crate::messages::opaque!(@fmt $type);
-        }
-    )+};
-    (@fmt $type:ident) => {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.pad(concat!(stringify!($type), " { .. }"))
-        }
-    };
-    ($($type:ident<$argument:tt>),+) => {$(
-        impl std::fmt::Debug for $type<$argument> {
-            $crate::messages::opaque!(@fmt $type);
-        }
-    )+};
-}
-
-pub(crate) use {messages, opaque, text};
+pub(crate) use {messages, text};

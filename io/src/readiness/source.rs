@@ -166,7 +166,7 @@ impl Source {
     /// Puts the task to sleep until an edge of that direction, unless there has been one already;
     /// if its worker's reactor alone hears of this descriptor, and nothing else is to be heeded.
     #[inline(always)]
-    pub(crate) fn sleep_at_home(&self, direction: Direction) -> Option<Waking> {
+    pub(crate) fn sleep_on_own_worker(&self, direction: Direction) -> Option<Waking> {
         let (set_id, link) = (self.set_id(), link());
         let record = WaitRecord::new(&DESCRIPTOR, self);
         let waiter = Waiter::new(self, direction, Reliance::one(set_id), &link).recorded(&record);

@@ -126,7 +126,7 @@ impl<S: AsFd> Descriptor<S> {
     fn wait(&self, direction: Direction, deadline: Option<Instant>, misled: u32) -> io::Result<bool> {
         if direction == Direction::Read
             && deadline.is_none()
-            && let Some(why) = self.source().sleep_at_home(direction)
+            && let Some(why) = self.source().sleep_on_own_worker(direction)
         {
             return outcome_of(why);
         }

@@ -19,7 +19,7 @@
 use std::io;
 use std::panic::resume_unwind;
 
-use fibra_runtime::task::{JoinError, heed_end, spawn_call};
+use fibra_runtime::task::{JoinError, end_with_runtime, spawn_call};
 use fibra_runtime::wait;
 
 use crate::waiting::cancel::{SLICE, check_may_wait};
@@ -54,7 +54,7 @@ fn outcome_of<T>(end: Result<io::Result<T>, JoinError>) -> io::Result<T> {
         Err(error) => {
             // The call was still queued when the runtime began to end. This task's worker may learn
             // of that later.
-            heed_end();
+            end_with_runtime();
             Err(error.into())
         }
     }

@@ -13,7 +13,7 @@ use crate::base::clock;
 use crate::coroutine::own_stack::on_own_stack;
 use crate::coroutine::switch::Coroutine;
 use crate::scheduler::current;
-use crate::scheduler::start::FEED;
+use crate::scheduler::start::STACK_RETRY;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
 use crate::tasks::context;
@@ -49,38 +49,38 @@ use crate::tasks::header::{Header, TaskRef};
 /// ```
 #[track_caller]
 pub fn on_big_stack<R>(size: usize, f: impl FnOnce() -> R) -> R {
-    let mut errand = Errand { f: Some(f), result: None };
+    let mut call = Call { f: Some(f), result: None };
     let outcome = match context::task() {
-        Some(task) => run_in(*task, size, &mut errand),
-        None => on_own_stack(size, || errand.run()),
+        Some(task) => run_in(*task, size, &mut call),
+        None => on_own_stack(size, || call.run()),
     };
     if let Err(error) = outcome {
         panic!("no stack of {size} bytes can be had: {error}");
     }
-    match errand.result.expect("an errand that was run has a result") {
+    match call.result.expect("a call that was run has a result") {
         Ok(value) => value,
         Err(payload) => resume_unwind(payload),
     }
 }
 
-/// Closure for the big stack, and its outcome.
-struct Errand<F, R> {
+/// The closure for the big stack, and its outcome.
+struct Call<F, R> {
     f: Option<F>,
     result: Option<thread::Result<R>>,
 }
 
-impl<F: FnOnce() -> R, R> Errand<F, R> {
+impl<F: FnOnce() -> R, R> Call<F, R> {
     fn run(&mut self) {
-        let f = self.f.take().expect("an errand runs once");
+        let f = self.f.take().expect("a call runs once");
         self.result = Some(catch_unwind(AssertUnwindSafe(f)));
     }
 }
 
-fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, errand: &mut Errand<F, R>) -> io::Result<()> {
+fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, call: &mut Call<F, R>) -> io::Result<()> {
     let header = task.header();
     let stack = take_stack(header, size)?;
     let inner = Coroutine::vacant();
-    inner.bind(stack, NonNull::from(errand).cast(), first_frame::<F, R>);
+    inner.bind(stack, NonNull::from(call).cast(), first_frame::<F, R>);
     let outer = header.change_stack(&inner);
     // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
     while let Some(stop) = unsafe { inner.resume() }.stop() {
@@ -109,12 +109,12 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                 return taken;
             }
         }
-        sleep::sleep_shielded(FEED);
+        sleep::sleep_shielded(STACK_RETRY);
     }
 }
 
 /// Runs the first frame on the big stack.
-fn first_frame<F: FnOnce() -> R, R>(errand: NonNull<()>) {
-    // SAFETY: `run_in` has bound this frame to its errand, waits for the end of the frame, and does not use the errand meanwhile.
-    unsafe { errand.cast::<Errand<F, R>>().as_mut().run() };
+fn first_frame<F: FnOnce() -> R, R>(call: NonNull<()>) {
+    // SAFETY: `run_in` has bound this frame to its call, waits for the end of the frame, and does not use the call meanwhile.
+    unsafe { call.cast::<Call<F, R>>().as_mut().run() };
 }

@@ -182,7 +182,7 @@ where
         Stage::Done(Ok(value)) => value,
         Stage::Done(Err(payload)) => resume_unwind(payload),
         Stage::Waiting(f) => {
-            heed_end();
+            end_with_runtime();
             f()
         }
         Stage::Running => unreachable!("woken by the end of the closure"),
@@ -192,7 +192,7 @@ where
 /// Cancels and unwinds a task that the pool had no thread for, if the runtime ends.
 ///
 /// Its worker would cancel it in a moment. Returns where the task cannot be unwound.
-pub fn heed_end() {
+pub fn end_with_runtime() {
     let Some(me) = context::task() else { return };
     let is_ending = current::runtime().is_some_and(|shared| shared.is_ending());
     if is_ending && !me.header().is_sheltered() {

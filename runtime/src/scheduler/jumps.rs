@@ -32,7 +32,7 @@ impl Worker {
 
     #[cold]
     fn jump_if_still(&self) -> bool {
-        if self.shared.virtual_time.stands() || self.is_starving() {
+        if self.shared.virtual_time.stands() || self.lacks_stacks() {
             return false;
         }
         if self.simulation.is_some() {
@@ -95,7 +95,7 @@ impl Worker {
         self.context().set_running(task);
         self.take_inbox();
         self.check_cancelled();
-        let starts = self.is_starving()
+        let starts = self.lacks_stacks()
             || !(self.stealable.is_empty()
                 && self.block.placed.is_empty()
                 && self.shared.injector.is_empty());

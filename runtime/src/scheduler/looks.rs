@@ -70,16 +70,16 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// Remembers what a busy worker saw of one other worker at a time.
 ///
 /// A look costs a read of that worker's cache lines.
-pub(crate) struct Eye {
+pub(crate) struct PeerWatch {
     on: usize,
     /// How many tasks that worker had taken, and since when it has taken no more though some wait.
     seen: Option<(u64, Instant)>,
 }
 
-impl Eye {
-    /// Makes an eye that looks at worker `on` first.
+impl PeerWatch {
+    /// Makes a watch that looks at worker `on` first.
     pub(crate) fn new(on: usize) -> Self {
-        Eye { on, seen: None }
+        PeerWatch { on, seen: None }
     }
 
     /// Looks once more: at this worker while it takes none of its waiting tasks, else at the next.
@@ -90,7 +90,7 @@ impl Eye {
         let taken = block.taken();
         let waits = self.on != own && block.waiting() > 0;
         if !waits || self.seen.is_some_and(|(before, _)| before != taken) {
-            *self = Eye::new((self.on + 1) % blocks.len());
+            *self = PeerWatch::new((self.on + 1) % blocks.len());
             return None;
         }
         let (_, since) = *self.seen.get_or_insert((taken, now));

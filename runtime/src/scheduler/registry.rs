@@ -54,7 +54,7 @@ impl Registry {
     }
 
     /// Takes out a task that ended on another worker.
-    pub(crate) fn leave_from_afar(&self, slot: u32) {
+    pub(crate) fn leave_remotely(&self, slot: u32) {
         self.tasks.borrow(|tasks| self.remove(tasks, slot));
     }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::base::clock;
 use crate::scheduler::idle::Sight;
 use crate::scheduler::polling;
-use crate::scheduler::start::FEED;
+use crate::scheduler::start::STACK_RETRY;
 use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::scheduler::worker::Worker;
 use crate::stack::exchange::Trim;
@@ -18,8 +18,8 @@ const TRIM: Duration = Duration::from_millis(500);
 impl Worker {
     /// Waits until there may be something to run. Returns false when the runtime has ended.
     pub(crate) fn rest(&self) -> bool {
-        // A starving worker leaves what is placed here to thieves.
-        self.block.set_resting(!self.is_starving());
+        // A worker that lacks stacks leaves what is placed here to thieves.
+        self.block.set_resting(!self.lacks_stacks());
         let goes_on = self.wait_for_work();
         self.block.set_resting(false);
         goes_on
@@ -52,16 +52,16 @@ impl Worker {
         !self.local.is_empty()
             || !self.block.inbox.is_empty()
             || !self.block.cancelled.is_empty()
-            || (!self.is_starving() && startable())
+            || (!self.lacks_stacks() && startable())
     }
 
     /// Looks for work that any worker may run. Returns true if some came.
     fn search(&self) -> bool {
-        if self.is_starving() {
-            self.feed_starved();
+        if self.lacks_stacks() {
+            self.retry_stackless();
             return !self.local.is_empty();
         }
-        self.shortage.set(None);
+        self.lacking_since.set(None);
         if !self.searching.get() {
             if !self.shared.idle.try_search() {
                 return false;
@@ -173,8 +173,8 @@ impl Worker {
     /// `idle` and `Block`.
     fn sees_work(&self, sight: Sight) -> bool {
         self.has_work()
-            || (!self.shared.injector.is_empty() && !self.is_starving())
-            || (self.is_starving() && self.stacks.borrow().has_turn())
+            || (!self.shared.injector.is_empty() && !self.lacks_stacks())
+            || (self.lacks_stacks() && self.stacks.borrow().is_next())
             || (sight == Sight::Nothing && self.sees_startable())
             || self.must_check_shutdown()
             || self.may_jump()
@@ -183,8 +183,8 @@ impl Worker {
     /// Returns how long to park at most, unless the worker is to watch. `timer` is the next timer, and `now` the machine's time.
     fn timeout(&self, timer: Option<Instant>, now: Instant) -> Option<Duration> {
         let timer = timer.map(|at| at.saturating_duration_since(clock::now()));
-        let starved = self.is_starving().then_some(FEED);
-        [timer, starved, self.trim(now)].into_iter().flatten().min()
+        let stackless = self.lacks_stacks().then_some(STACK_RETRY);
+        [timer, stackless, self.trim(now)].into_iter().flatten().min()
     }
 
     /// Gives cold stacks back now and then. Returns how long until the next look, if one is owed.

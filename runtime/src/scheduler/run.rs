@@ -137,7 +137,7 @@ impl Worker {
     ///
     /// Returns `None` while a task that came earlier waits for a stack.
     pub(super) fn next_unstarted(&self) -> Option<TaskRef> {
-        if self.is_starving() {
+        if self.lacks_stacks() {
             return None;
         }
         self.pop_stealable()
@@ -146,7 +146,7 @@ impl Worker {
     /// Takes a task that other threads put here, or where any worker may take it.
     #[inline(never)]
     pub(super) fn next_from_others(&self) -> Option<TaskRef> {
-        if self.is_starving() {
+        if self.lacks_stacks() {
             return None;
         }
         if let Some(task) = self.pop_placed() {
@@ -195,8 +195,8 @@ impl Worker {
         self.take_placed();
         self.help();
         self.check_events();
-        if self.is_starving() {
-            self.feed_starved();
+        if self.lacks_stacks() {
+            self.retry_stackless();
         }
         self.stacks.borrow_mut().answer();
         self.check_shutdown();
@@ -220,9 +220,9 @@ impl Worker {
 
     /// Takes tasks from a worker that does not come to them, if nothing waits to start here.
     fn help(&self) {
-        if self.has_peers && self.stealable.is_empty() && !self.is_starving() {
+        if self.has_peers && self.stealable.is_empty() && !self.lacks_stacks() {
             let blocks = &self.shared.blocks;
-            let stuck = self.eye.borrow_mut().look(clock::machine(), blocks, self.block.index);
+            let stuck = self.peer_watch.borrow_mut().look(clock::machine(), blocks, self.block.index);
             if stuck.is_some_and(|index| self.take_from(&blocks[index])) {
                 self.tell_thieves();
             }
@@ -323,7 +323,7 @@ impl Worker {
             // SAFETY: the task was entered in this worker's registry, in that slot.
             true => unsafe { self.block.registry.leave(slot) },
             // A migratable task may end on another worker than it started on.
-            false => self.shared.blocks[at].registry.leave_from_afar(slot),
+            false => self.shared.blocks[at].registry.leave_remotely(slot),
         }
         self.ended(task);
     }
@@ -334,8 +334,8 @@ impl Worker {
         // no registry.
         unsafe { task.release() };
         self.block.counters.tasks.finish();
-        if self.is_starving() {
-            self.feed_starved();
+        if self.lacks_stacks() {
+            self.retry_stackless();
         }
     }
 }

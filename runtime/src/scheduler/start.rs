@@ -19,7 +19,7 @@ use crate::tasks::raw;
 use crate::tasks::task::Task;
 
 /// The interval between two tries for a stack, while a task waits for one.
-pub(crate) const FEED: Duration = Duration::from_millis(2);
+pub(crate) const STACK_RETRY: Duration = Duration::from_millis(2);
 
 /// How many tasks a worker with armed timers gives to workers at rest in each [`GIFT_SPAN`].
 ///
@@ -41,13 +41,13 @@ impl Worker {
         }
         match self.take_stack(task) {
             Ok(stack) => {
-                if !self.is_starving() {
-                    self.shortage.set(None);
+                if !self.lacks_stacks() {
+                    self.lacking_since.set(None);
                 }
                 self.start_on(stack, task, if self.is_unwanted(task) { never_entered } else { body })
             }
             Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
-                self.starve(task);
+                self.wait_for_stack(task);
                 false
             }
             // Waiting cannot help: the size fits into no address space.
@@ -136,7 +136,7 @@ impl Worker {
     ///
     /// Another task here that waits for a big stack asks again.
     pub(crate) fn stop_waiting_for_big_stack(&self) {
-        if !self.is_starving() {
+        if !self.lacks_stacks() {
             self.leave_stack_queue();
         }
     }
@@ -248,18 +248,18 @@ impl Worker {
     }
 
     /// Puts aside a task that found no stack. No task starts before it.
-    fn starve(&self, task: TaskRef) {
-        self.starved.borrow_mut().push_back(task);
-        self.note_shortage();
+    fn wait_for_stack(&self, task: TaskRef) {
+        self.stackless.borrow_mut().push_back(task);
+        self.note_lack();
         self.ask_for_stacks();
     }
 
     /// Notes that a task waits for a stack. A task behind a refused one has waited as long.
-    fn note_shortage(&self) {
-        if self.starving.replace(true) {
+    fn note_lack(&self) {
+        if self.lacks_stack.replace(true) {
             return;
         }
-        self.shortage.set(self.shortage.get().or_else(|| Some(clock::machine())));
+        self.lacking_since.set(self.lacking_since.get().or_else(|| Some(clock::machine())));
         self.keep_started();
     }
 
@@ -283,12 +283,12 @@ impl Worker {
     }
 
     #[inline]
-    pub(crate) fn is_starving(&self) -> bool {
-        self.starving.get()
+    pub(crate) fn lacks_stacks(&self) -> bool {
+        self.lacks_stack.get()
     }
 
     fn ask_for_stacks(&self) {
-        self.next_feed.set(clock::machine() + FEED);
+        self.next_retry.set(clock::machine() + STACK_RETRY);
         self.unpark_others();
     }
 
@@ -298,51 +298,51 @@ impl Worker {
         self.peers().for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first starved task: when a stack came back here or it is this worker's turn to take one, and
+    /// Tries again for the first stackless task: when a stack came back here or it is this worker's turn to take one, and
     /// now and then.
-    pub(crate) fn feed_starved(&self) {
-        let may_find_one = self.came_back.replace(false) || self.stacks.borrow().has_turn();
-        if may_find_one || clock::machine() >= self.next_feed.get() {
-            self.feed_first();
+    pub(crate) fn retry_stackless(&self) {
+        let may_find_one = self.came_back.replace(false) || self.stacks.borrow().is_next();
+        if may_find_one || clock::machine() >= self.next_retry.get() {
+            self.retry_first();
         }
     }
 
-    /// Tries for the first starved task, and ends it before it ran when no stack came free for too
+    /// Tries for the first stackless task, and ends it before it ran when no stack came free for too
     /// long.
-    fn feed_first(&self) {
-        let Some(task) = self.starved.borrow().front().copied() else { return self.starving.set(false) };
+    fn retry_first(&self) {
+        let Some(task) = self.stackless.borrow().front().copied() else { return self.lacks_stack.set(false) };
         if is_taken_back(task) {
-            self.unstarve();
+            self.leave_stackless();
             return self.ended(task);
         }
         match self.take_stack(task) {
             Ok(stack) => {
-                self.unstarve();
+                self.leave_stackless();
                 if self.start_on(stack, task, body_in_turn) {
                     // The tasks behind it have only waited in the queue.
-                    self.shortage.set(Some(clock::machine()));
+                    self.lacking_since.set(Some(clock::machine()));
                     self.local.push(task);
                 }
             }
             Err(error) if self.is_cancelled_for_shutdown(task) || self.waited_enough() => {
-                self.unstarve();
+                self.leave_stackless();
                 self.end_unrun(task, error);
             }
             Err(_) => self.ask_for_stacks(),
         }
     }
 
-    /// Takes the first starved task out. The next one waits behind those of other workers.
-    fn unstarve(&self) {
-        let mut starved = self.starved.borrow_mut();
-        starved.pop_front();
-        self.starving.set(!starved.is_empty());
+    /// Takes the first stackless task out. The next one waits behind those of other workers.
+    fn leave_stackless(&self) {
+        let mut stackless = self.stackless.borrow_mut();
+        stackless.pop_front();
+        self.lacks_stack.set(!stackless.is_empty());
         self.leave_stack_queue();
     }
 
     /// Returns true if no stack came free for too long.
     fn waited_enough(&self) -> bool {
-        let since = self.shortage.get();
+        let since = self.lacking_since.get();
         since.is_some_and(|since| {
             clock::machine().saturating_duration_since(since) >= self.shared.config.stack_patience
         })
@@ -377,9 +377,9 @@ impl Worker {
             }
             // Other tasks run on the reserve, and will give it back.
             Err(_) => {
-                self.starved.borrow_mut().push_front(task);
-                self.note_shortage();
-                self.next_feed.set(clock::machine() + FEED);
+                self.stackless.borrow_mut().push_front(task);
+                self.note_lack();
+                self.next_retry.set(clock::machine() + STACK_RETRY);
             }
         }
     }

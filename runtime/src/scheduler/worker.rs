@@ -36,7 +36,7 @@ use crate::base::random::Random;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
-use crate::scheduler::looks::{Eye, Looks};
+use crate::scheduler::looks::{Looks, PeerWatch};
 use crate::scheduler::oracle::Simulation;
 use crate::scheduler::polling::Polling;
 use crate::scheduler::queue;
@@ -99,7 +99,7 @@ pub(crate) struct Worker {
     pub(super) stacks: RefCell<Pool>,
     /// Stacks for the destructors of tasks that found no stack. One is warm from the start.
     pub(super) reserve: RefCell<pool::Pool>,
-    /// A stack was given back since the last attempt to feed a starved task.
+    /// A stack was given back since the last attempt to find a stack for a waiting task.
     pub(super) came_back: Cell<bool>,
     pub(super) driver: RefCell<Box<dyn Driver>>,
     pub(super) driver_handle: Arc<dyn Any + Send + Sync>,
@@ -124,19 +124,19 @@ pub(crate) struct Worker {
     /// How many tasks were given to workers at rest in the present span of time, and its begin.
     pub(super) gifts: Cell<(u32, Instant)>,
     /// Tasks whose first run found no stack.
-    pub(super) starved: RefCell<VecDeque<TaskRef>>,
-    pub(super) starving: Cell<bool>,
+    pub(super) stackless: RefCell<VecDeque<TaskRef>>,
+    pub(super) lacks_stack: Cell<bool>,
     /// When this worker ran out of stacks.
-    pub(super) shortage: Cell<Option<Instant>>,
+    pub(super) lacking_since: Cell<Option<Instant>>,
     /// Started tasks may be in `stealable`.
     pub(super) may_migrate: Cell<bool>,
     /// The errors of tasks in `local` that end before they ran, in their order.
     pub(super) lacking: RefCell<VecDeque<io::Error>>,
-    /// When the next attempt to feed a starved task is due.
-    pub(super) next_feed: Cell<Instant>,
+    /// When the next attempt to find a stack for a waiting task is due.
+    pub(super) next_retry: Cell<Instant>,
     pub(super) polling: Polling,
     pub(super) looks: RefCell<Looks>,
-    pub(super) eye: RefCell<Eye>,
+    pub(super) peer_watch: RefCell<PeerWatch>,
     pub(super) searching: Cell<bool>,
     /// When to look at cold stacks next, and whether there may be any.
     pub(super) next_trim: Cell<Instant>,
@@ -182,15 +182,15 @@ impl Worker {
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
             ids: Cell::new((NonZeroU64::MIN, NonZeroU64::MIN)),
             gifts: Cell::new((0, clock::machine())),
-            starved: RefCell::new(VecDeque::new()),
-            starving: Cell::new(false),
-            shortage: Cell::new(None),
+            stackless: RefCell::new(VecDeque::new()),
+            lacks_stack: Cell::new(false),
+            lacking_since: Cell::new(None),
             may_migrate: Cell::new(false),
             lacking: RefCell::new(VecDeque::new()),
-            next_feed: Cell::new(clock::machine()),
+            next_retry: Cell::new(clock::machine()),
             polling: Polling::new(shared.config.polling),
             looks: RefCell::new(Looks::new(shared.blocks.len())),
-            eye: RefCell::new(Eye::new(index)),
+            peer_watch: RefCell::new(PeerWatch::new(index)),
             searching: Cell::new(false),
             next_trim: Cell::new(clock::machine()),
             trim_owed: Cell::new(false),
@@ -333,7 +333,7 @@ impl Worker {
     pub(super) fn queue(&self, task: TaskRef) {
         let header = task.header();
         // Stealable tasks wait while a task waits for a stack.
-        if header.nature == Nature::Migratable && !header.is_owed() && !self.is_starving() {
+        if header.nature == Nature::Migratable && !header.is_owed() && !self.lacks_stacks() {
             cold_path();
             self.may_migrate.set(true);
             return self.push_stealable(task);

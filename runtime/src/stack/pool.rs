@@ -103,8 +103,8 @@ impl Pool {
     }
 
     /// Returns true if this pool's take has failed, and since then stacks are free for it.
-    pub(crate) fn has_turn(&self) -> bool {
-        self.stacks.queue().has_turn(self.number)
+    pub(crate) fn is_next(&self) -> bool {
+        self.stacks.queue().is_next(self.number)
     }
 
     fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {

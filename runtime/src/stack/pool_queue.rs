@@ -19,7 +19,7 @@ use crate::base::clock;
 use crate::base::primitive::{AtomicUsize, Mutex, Ordering};
 
 /// How long the first pool may leave free stacks untaken: two intervals in which a worker tries again.
-const TURN: Duration = Duration::from_millis(4);
+const TURN_LENGTH: Duration = Duration::from_millis(4);
 
 /// Pools, by their numbers from 1 on.
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl PoolQueue {
     }
 
     /// Returns true if it is the turn of `pool`, which has not tried since.
-    pub(super) fn has_turn(&self, pool: usize) -> bool {
+    pub(super) fn is_next(&self, pool: usize) -> bool {
         // Relaxed: a hint, as above. The pool that gives a turn wakes the worker after it.
         self.head.load(Ordering::Relaxed) == 2 * pool + 1
     }
@@ -116,7 +116,7 @@ impl Waiting {
 
     /// Ends a turn that has lasted too long.
     fn check_time(&mut self) {
-        let is_over = |since| clock::machine().saturating_duration_since(since) >= TURN;
+        let is_over = |since| clock::machine().saturating_duration_since(since) >= TURN_LENGTH;
         if self.turn.is_some_and(is_over) {
             self.pools.pop_front();
             self.turn = None;

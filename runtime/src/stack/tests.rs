@@ -378,9 +378,9 @@ fn pools_that_wait_take_stacks_in_the_order_in_which_they_came() {
         let (holder, next) = (round % 4, (round + 1) % 4);
         pools[holder].give(stack);
         assert!(pools[holder].answer());
-        assert!(pools[next].has_turn());
+        assert!(pools[next].is_next());
         for other in (0..4).filter(|other| *other != next) {
-            assert!(!pools[other].has_turn() && pools[other].take().is_err(), "{other} in round {round}");
+            assert!(!pools[other].is_next() && pools[other].take().is_err(), "{other} in round {round}");
         }
         stack = pools[next].take().unwrap();
         assert!(!pools[next].leave_queue(), "no stack is left for another");
@@ -399,7 +399,7 @@ fn a_pool_that_took_a_stack_before_others_and_left_the_queue_gives_it_to_the_nex
     let stack = big.take_before_others(SIZE).unwrap();
     assert!(!big.leave_queue(), "no stack is free");
     big.give(stack);
-    assert!(big.answer() && waiting.has_turn());
+    assert!(big.answer() && waiting.is_next());
     let stack = waiting.take().unwrap();
     waiting.give(stack);
 }

@@ -11,7 +11,7 @@ pub(crate) mod base {
 }
 
 pub(crate) mod waiter {
-    pub(crate) use crate::wait::{claim as select_token, description, list, strategy, waiter as kind, word};
+    pub(crate) use crate::wait::{claim as select_token, description, strategy, waiter as kind, word};
 }
 
 pub(crate) mod sleep {

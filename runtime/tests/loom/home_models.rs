@@ -14,7 +14,7 @@ use crate::primitive::{AtomicBool, Ordering, check, check_bounded};
 use crate::sleep_models::Gate;
 use crate::task::{Header, TaskRef};
 use crate::wait::list::Node;
-use crate::wait::word::{Heeded, Woke};
+use crate::wait::word::{CancelPolicy, Woke};
 use crate::wait::{Sleeper, Tickets, Waking, waking};
 
 /// What befalls a sleep.
@@ -47,7 +47,7 @@ impl Gate {
     fn pass_at_home(&self, course: Course) -> Waking {
         let node = Node::new();
         let sleeper = &self.sleeper;
-        let _ = sleeper.word.begin_in_task(Heeded::Open, course != Course::Spins);
+        let _ = sleeper.word.begin_in_task(CancelPolicy::Open, course != Course::Spins);
         if !self.enter(&node) {
             assert!(sleeper.stay(), "no waker knows of the sleep");
             return Waking::Notified;
@@ -455,7 +455,7 @@ fn a_cancel_ends_the_first_sleep_and_not_a_shielded_one() {
         let canceller = block.spawn_cancel();
         block.sleep_until_cancelled(Flaw::None);
         let word = &block.sleeper().word;
-        let _ = word.begin_in_task(Heeded::Nothing, true);
+        let _ = word.begin_in_task(CancelPolicy::Ignore, true);
         block.settle();
         block.check_cancelled(Flaw::None);
         canceller.join().unwrap();

@@ -6,8 +6,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-use loom::thread;
-
 use crate::gate::{Gate, UntilOpen};
 use crate::primitive::check_bounded;
 use crate::wait::{Polled, Tickets, Waking};

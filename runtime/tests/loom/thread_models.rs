@@ -1,12 +1,8 @@
 //! Plain threads that sleep: the place of each is used again for its next sleep, and gone when the thread has ended.
 
-use std::sync::Arc;
-
-use loom::thread;
-
 use crate::gate::Gate;
 use crate::primitive::check_bounded;
-use crate::wait::{self, Waking, over};
+use crate::wait::Waking;
 
 /// Finds: a wake that is lost as the thread goes to sleep; a write before the wake that is not seen after it.
 #[test]

@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::block::Block;
 use crate::costs::{MOVE, PICK, SPAWN, duration};
-use crate::looks::{Eye, Looks};
+use crate::looks::{Looks, PeerWatch};
 use crate::model::Model;
 use crate::queue::{Local, Shared, Stealable};
 use crate::task::{Job, TaskRef};
@@ -29,7 +29,7 @@ pub(crate) struct Worker {
     pub(crate) events: RefCell<Events>,
     pub(crate) known: RefCell<Vec<TaskRef>>,
     pub(crate) looks: RefCell<Looks>,
-    eye: RefCell<Eye>,
+    peer_watch: RefCell<PeerWatch>,
     pub(crate) searching: Cell<bool>,
     picks: Cell<u32>,
     next_tick: Cell<u32>,
@@ -57,7 +57,7 @@ impl Worker {
             events: RefCell::new(times.collect()),
             known: RefCell::new(events.into_iter().map(|(_, task)| task).collect()),
             looks: RefCell::new(Looks::new(model.workers())),
-            eye: RefCell::new(Eye::new(index)),
+            peer_watch: RefCell::new(PeerWatch::new(index)),
             searching: Cell::new(false),
             picks: Cell::new(0),
             next_tick: Cell::new(TICK_PICKS),
@@ -189,7 +189,7 @@ impl Worker {
 
     fn help(&self) {
         if self.model.workers() > 1 && self.stealable.is_empty() {
-            let stuck = self.eye.borrow_mut().look(self.instant(), &self.model.blocks, self.index);
+            let stuck = self.peer_watch.borrow_mut().look(self.instant(), &self.model.blocks, self.index);
             if stuck.is_some_and(|index| self.steal_from(&self.model.blocks[index])) {
                 self.model.tell_thieves(self.index);
             }

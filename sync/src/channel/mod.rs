@@ -19,6 +19,10 @@
 //! Each operation counts against the budget of its task, also one that fails or only looks, as [`try_recv`](Receiver::try_recv)
 //! and [`len`](Receiver::len) do. So each is a point where a task may yield, and a loop over one lets other tasks run.
 
+// Its macro is for `outer_sources` too.
+#[macro_use]
+mod sources;
+
 mod arm;
 mod choice;
 mod counted;
@@ -29,6 +33,7 @@ mod join_arm;
 mod macros;
 mod operation;
 mod outcome;
+mod outer_sources;
 mod permit;
 mod places;
 mod queue;
@@ -40,7 +45,6 @@ pub(crate) mod selectable;
 mod send_arm;
 mod sender;
 mod shared;
-mod sources;
 mod state;
 mod timers;
 mod wait_arm;
@@ -54,7 +58,6 @@ use counted::Counted;
 use receiver::Source;
 use timers::Timer;
 
-use crate::messages::opaque;
 use crate::primitive::Arc;
 
 pub use error::{
@@ -70,10 +73,6 @@ pub use sender::Sender;
 pub use weak::{WeakReceiver, WeakSender};
 
 pub use crate::{select, select_biased};
-
-opaque!(of T: Sender<T>, Receiver<T>, WeakSender<T>, WeakReceiver<T>, Permit<'_, T>);
-opaque!(of T: Iter<'_, T>, TryIter<'_, T>, Drain<T>, IntoIter<T>);
-opaque!(Select<'_>, SelectedOperation<'_>);
 
 /// The parts of [`select!`](crate::select).
 #[doc(hidden)]

@@ -1,10 +1,6 @@
-//! The sources of a select: events, counts, permits, tokens, and the receivers of other channels.
+//! The events, counts and permits as sources of a select.
 
 #![forbid(unsafe_code)]
-
-use std::sync::Arc;
-
-use fibra_runtime::CancelToken;
 
 use super::selectable::{Selectable, sealed};
 use crate::auto_reset_event::{Age, AutoResetEvent};
@@ -15,7 +11,6 @@ use crate::notify::{Notify, State};
 use crate::semaphore::{AcquireError, Semaphore, SemaphorePermit, TryAcquireError};
 use crate::wait::QueueArm;
 use crate::wait_group::WaitGroup;
-use crate::{broadcast, oneshot, watch};
 
 /// Makes a type a source of which a select takes nothing, with its arm and whether it is ready.
 macro_rules! source {
@@ -48,19 +43,10 @@ macro_rules! source {
 }
 
 type CountArm<'a> = QueueArm<'a, (), (), 1, Countdown>;
-type OneshotArm<'a, T> = QueueArm<'a, oneshot::State<T>, Option<T>, 3, oneshot::Half<T>>;
-type BroadcastArm<'a, T> = QueueArm<'a, broadcast::State<Arc<T>>, (), 2, broadcast::Receiver<T>>;
-type WatchArm<'a, T> = QueueArm<'a, watch::Counts, (), 3, watch::Receiver<T>>;
 
 source!([] ManualResetEvent, QueueArm<'a, (), (), 1, Self>, it => it.queue_arm(), it.has_set());
 source!([] CountdownEvent, CountArm<'a>, it => it.state.arm(), (it.state.count() == 0));
 source!([] WaitGroup, CountArm<'a>, it => it.state.arm(), (it.state.count() == 0));
-source!([] CancelToken, QueueArm<'a, bool, ()>, it => it.queue_arm(), it.is_cancelled());
-
-// Such a receiver has one owner, so what it has been told of stays there for it: its case receives.
-source!([T] oneshot::Receiver<T>, OneshotArm<'a, T>, it => it.queue_arm(), it.has_outcome());
-source!([T] broadcast::Receiver<T>, BroadcastArm<'a, T>, it => it.queue_arm(), it.has_outcome());
-source!([T] watch::Receiver<T>, WatchArm<'a, T>, it => it.queue_arm(), it.has_outcome());
 
 impl sealed::Sealed for AutoResetEvent {}
 impl sealed::Sealed for Notify {}

@@ -1,0 +1,67 @@
+//! What may be used again after a panic, and what shows its name alone.
+
+#![forbid(unsafe_code)]
+
+use std::panic::{RefUnwindSafe, UnwindSafe};
+
+use crate::channel::{
+    Drain, IntoIter, Iter, Permit, Receiver, Select, SelectedOperation, Sender, TryIter, WeakReceiver,
+    WeakSender,
+};
+use crate::{
+    auto_reset_event, barrier, broadcast, condvar, countdown_event, manual_reset_event, notify, once,
+    oneshot, semaphore, wait_group, watch,
+};
+
+macro_rules! unwind_safe {
+    (of T: $($type:ty),+) => {$(
+        impl<T> UnwindSafe for $type {}
+        impl<T> RefUnwindSafe for $type {}
+    )+};
+    ($($type:ty),+) => {$(
+        impl UnwindSafe for $type {}
+        impl RefUnwindSafe for $type {}
+    )+};
+}
+
+// No code of users runs while these change, so a panic leaves them whole.
+unwind_safe!(
+    auto_reset_event::AutoResetEvent,
+    countdown_event::CountdownEvent,
+    manual_reset_event::ManualResetEvent
+);
+unwind_safe!(notify::Notify, semaphore::Semaphore, wait_group::WaitGroup);
+// A waiter that unwinds has left the round or the queue.
+unwind_safe!(barrier::Barrier, condvar::RawCondvar);
+// Poisoning takes care of an initializer that panics.
+unwind_safe!(once::Once);
+// A message is sent and received whole or not at all.
+unwind_safe!(of T: Sender<T>, Receiver<T>, WeakSender<T>, WeakReceiver<T>);
+unwind_safe!(of T: oneshot::Sender<T>, oneshot::Receiver<T>);
+// A panic in a clone leaves the channel as it is.
+unwind_safe!(of T: broadcast::Sender<T>, broadcast::Receiver<T>, broadcast::WeakSender<T>);
+// A change that panics leaves the value as it was left, which its docs say, and the channel whole.
+unwind_safe!(of T: watch::Sender<T>, watch::Receiver<T>);
+
+/// Implements `Debug` by the name alone.
+macro_rules! opaque {
+    (of T: $($type:ident<$($argument:tt),+>),+) => {$(
+        impl<T> std::fmt::Debug for $type<$($argument),+> {
+            opaque!(@fmt $type);
+        }
+    )+};
+    (@fmt $type:ident) => {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.pad(concat!(stringify!($type), " { .. }"))
+        }
+    };
+    ($($type:ident<$argument:tt>),+) => {$(
+        impl std::fmt::Debug for $type<$argument> {
+            opaque!(@fmt $type);
+        }
+    )+};
+}
+
+opaque!(of T: Sender<T>, Receiver<T>, WeakSender<T>, WeakReceiver<T>, Permit<'_, T>);
+opaque!(of T: Iter<'_, T>, TryIter<'_, T>, Drain<T>, IntoIter<T>);
+opaque!(Select<'_>, SelectedOperation<'_>);
