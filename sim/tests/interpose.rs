@@ -319,14 +319,3 @@ fn what_cannot_go_on_is_told_by_name() {
     });
     assert!(forbidden.reason().starts_with("task 'culprit' calls a sleep of std"), "{forbidden}");
 }
-
-#[test]
-fn a_clock_that_goes_on_is_that_of_instants_too() {
-    Sim::builder().run(|| {
-        thread::sleep(HOUR);
-        fibra::time::resume();
-        let begin = fibra::time::now();
-        let seen = Instant::now();
-        assert!(begin <= seen && seen <= fibra::time::now());
-    });
-}

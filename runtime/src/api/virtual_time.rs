@@ -68,19 +68,20 @@ pub fn pause() {
 /// Does nothing if it is not paused.
 ///
 /// # Panics
-/// As [`pause`].
+/// As [`pause`], and in a simulation, whose clock is virtual to its end.
 #[track_caller]
 pub fn resume() {
     check_task("resume");
+    refuse_in_simulation("resume");
     clock::resume();
 }
 
 /// Moves the paused clock forward by `duration`, rounded up to the resolution of timers, 16 µs.
 ///
-/// The timers on the way fire in their order. Before each move, and before it returns, all tasks run
-/// until they sleep. It moves the clock also where it would stand: while time is
-/// [held](hold), and while tasks wait for the system. A task that is always ready is given ten thousand
-/// runs before each move.
+/// The timers on the way fire in their order, and in a simulation what is under way arrives. Before each
+/// move, and before it returns, all tasks run until they sleep. It moves the clock also where it would
+/// stand: while time is [held](hold), and while tasks wait for the system. A task that is always ready is
+/// given ten thousand runs before each move.
 ///
 /// # Cancellation
 /// A cancellation point. The clock may have moved in part then.
@@ -112,7 +113,7 @@ pub fn advance(duration: Duration) {
     let _settling = Settling::enter();
     loop {
         run_others();
-        let next = with_worker(|worker| worker.next_timer()).filter(|at| *at <= end).unwrap_or(end);
+        let next = with_worker(|worker| worker.next_event()).filter(|at| *at <= end).unwrap_or(end);
         with_worker(|worker| worker.move_clock(next));
         if next == end {
             return run_others();
@@ -187,7 +188,7 @@ pub fn settle() {
 /// the machine's clock as well. It does nothing in a runtime that is not in virtual time.
 ///
 /// # Panics
-/// Panics on a thread that belongs to no runtime.
+/// Panics on a thread that belongs to no runtime, and in a simulation: nothing comes to it from outside.
 ///
 /// # Examples
 /// ```
@@ -211,6 +212,7 @@ pub fn settle() {
 #[track_caller]
 pub fn hold() -> Hold {
     let shared = current::runtime().expect("`time::hold` needs a thread that belongs to a runtime");
+    refuse_in_simulation("hold");
     shared.virtual_time.hold()
 }
 
@@ -232,6 +234,16 @@ fn check_task(name: &str) {
         }
         None => panic!("`time::{name}` was called outside a task"),
     }
+}
+
+/// Panics in a simulation: it would wait for real then, where its packets and its deadlocks are in virtual time.
+#[track_caller]
+fn refuse_in_simulation(name: &str) {
+    let is_simulated = current::runtime().is_some_and(|shared| shared.is_simulated());
+    assert!(
+        !is_simulated,
+        "`time::{name}` has no place in a simulation, which is in virtual time to its end"
+    );
 }
 
 /// Runs `f`, which does not suspend, with the worker of the calling task.

@@ -45,8 +45,7 @@ impl Worker {
         if self.has_work() || !self.shared.injector.is_empty() {
             return true;
         }
-        let arrival = self.driver.borrow().next_arrival();
-        match self.wheel.next_deadline().into_iter().chain(arrival).min() {
+        match self.next_event() {
             Some(at) => {
                 self.move_clock(at);
                 true
@@ -66,9 +65,10 @@ impl Worker {
         self.wheel.firing_time(deadline)
     }
 
-    /// Returns when the next timer is due.
-    pub(crate) fn next_timer(&self) -> Option<Instant> {
-        self.wheel.next_deadline()
+    /// Returns when the next timer is due, or in a simulation what is under way arrives.
+    pub(crate) fn next_event(&self) -> Option<Instant> {
+        let arrival = self.driver.borrow().next_arrival();
+        self.wheel.next_deadline().into_iter().chain(arrival).min()
     }
 
     /// Notes that a park is over, and that no task has run since `begin`: the timer that it was to end for may have come.
