@@ -4,6 +4,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
@@ -11,8 +12,15 @@ use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
 use super::{Handle, Reactor};
 use crate::network::Network;
 
+/// True once the process has begun a simulation: one load for what others ask.
+static SIMULATES: AtomicBool = AtomicBool::new(false);
+
 /// Returns the network of a simulated runtime.
 pub(crate) fn network() -> Option<Arc<dyn Network>> {
+    // Relaxed: the threads of a simulation have it from the one that began it.
+    if !SIMULATES.load(Ordering::Relaxed) {
+        return None;
+    }
     driver::current::<Handle>()?.network().cloned()
 }
 
@@ -21,6 +29,7 @@ pub(crate) struct SimulatedFactory(pub(crate) Arc<dyn Network>);
 
 impl Factory for SimulatedFactory {
     fn make(&self) -> io::Result<Parts> {
+        SIMULATES.store(true, Ordering::Relaxed);
         let network = Arc::clone(&self.0);
         let reactor = Reactor::with(Some(Arc::clone(&network)))?;
         let handle = Arc::clone(&reactor.handle);
