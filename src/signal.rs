@@ -110,6 +110,12 @@ pub fn deliver_simulated(process: u64, number: i32) -> bool {
     registry::deliver_simulated(process, number)
 }
 
+/// Forgets what a simulated process has told of signals.
+#[doc(hidden)]
+pub fn end_simulated(process: u64) {
+    registry::end_simulated(process);
+}
+
 /// Listens to one signal of the system.
 ///
 /// A `select!` waits for its [`event`](Signal::event).

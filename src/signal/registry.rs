@@ -175,3 +175,28 @@ pub(super) fn deliver_simulated(process: u64, number: i32) -> bool {
     events.iter().for_each(|event| event.set());
     false
 }
+
+/// Forgets a simulated process: no number is used twice.
+pub(super) fn end_simulated(process: u64) {
+    let mut registry = registry();
+    registry.simulated.retain(|(of, _)| *of != process);
+    registry.exits.retain(|(of, _), _| *of != process);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulated_process_that_has_ended_leaves_nothing() {
+        const PROCESS: u64 = u64::MAX;
+        let none = registry().handle_for(PROCESS, 2).unwrap();
+        assert!(none.is_none());
+        registry().exits.insert((PROCESS, 2), false);
+        assert!(!deliver_simulated(PROCESS, 2) && deliver_simulated(PROCESS, 2), "the second one ends it");
+        end_simulated(PROCESS);
+        let registry = registry();
+        assert!(registry.simulated.iter().all(|entry| entry.0 != PROCESS));
+        assert!(registry.exits.keys().all(|entry| entry.0 != PROCESS));
+    }
+}
