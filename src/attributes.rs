@@ -13,7 +13,7 @@ use crate::runtime::Builder;
 pub use crate::runtime::run_on as main;
 
 /// How long a body may run, unless the test sets it.
-const TIMEOUT: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long the unwinding of a body, and then that of its tasks, may take.
 const LAST: Duration = Duration::from_secs(5);
@@ -65,7 +65,7 @@ impl Test {
         let runtime = runtime.unwrap_or_else(|error| panic!("the runtime could not be started: {error}"));
         let handle = runtime.handle();
         let task = task::Builder::main_of(&handle).name(name);
-        let task = task.spawn_on(&handle, move || (body().report(), leaked()));
+        let task = task.spawn_on(&handle, move || (body().report(), leaked(|_| true)));
 
         let mut failures = Vec::new();
         let ended = task.join_timeout(timeout).or_else(|task| {
@@ -113,12 +113,14 @@ fn say_panic(panic: &TaskPanic<'_>) {
 
 /// Gives the tasks that the body has left time to end, and describes those that do not.
 ///
-/// The caller sleeps between looks as any task does, so tasks that are ready run before each, however busy the machine is.
-fn leaked() -> Option<String> {
+/// Only those count that `counts` selects. The caller sleeps between looks as any task does, so tasks that are ready run before
+/// each, however busy the machine is.
+pub fn leaked(counts: impl Fn(&Task) -> bool) -> Option<String> {
     let (runtime, own) = (Handle::current(), task::current());
     let mut looks = 0..LOOKS;
     loop {
-        let left = left(&runtime, &own);
+        let mut left = left(&runtime, &own);
+        left.retain(&counts);
         if left.is_empty() && runtime.unstarted_tasks() == 0 {
             return None;
         }
@@ -137,7 +139,8 @@ fn left(runtime: &Handle, body: &Task) -> Vec<Task> {
     tasks
 }
 
-fn waits(runtime: &Handle, tasks: Vec<Task>) -> String {
+/// Describes what tasks wait for.
+pub fn waits(runtime: &Handle, tasks: Vec<Task>) -> String {
     let unstarted = match runtime.unstarted_tasks() {
         0 => String::new(),
         unstarted => format!("\n  {unstarted} that have not started"),
@@ -152,9 +155,13 @@ fn report(name: &str, failures: &[String]) -> String {
 /// Ends the process, since the tasks of a test do not end.
 fn exit(name: &str, failures: &[String], runtime: &Handle) -> ! {
     let waits = waits(runtime, runtime.started_tasks());
-    let text = report(name, failures) + &format!("it does not end; {LAST:?} later its tasks are{waits}\n");
+    exit_with(report(name, failures) + &format!("it does not end; {LAST:?} later its tasks are{waits}\n"))
+}
+
+/// Ends the process of a test that does not end, with that report.
+pub fn exit_with(report: String) -> ! {
     // Not through the capture of the harness, which would be lost.
-    _ = io::stderr().write_all(text.as_bytes());
+    _ = io::stderr().write_all(report.as_bytes());
     process::exit(EXIT_CODE)
 }
 

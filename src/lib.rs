@@ -20,7 +20,8 @@ pub use fibra_io::{Pollable, fs, io, net, os, process};
 /// The function becomes a plain one, which does what [`run`] does with the body: the calling thread is worker 0, and
 /// the value may be of any type, `Result` and `!` included.
 ///
-/// `workers = 4` sets the number of workers. Unless set it is that of [`Builder::workers`].
+/// `workers = 4` sets the number of workers. Unless set it is that of [`Builder::workers`]. `start_paused = true`, with one
+/// worker, makes time [virtual](crate::time#virtual-time). The other arguments of a [`test`](macro@test) are for tests only.
 ///
 /// # Panics
 /// The function panics as [`run`] does.
@@ -50,12 +51,13 @@ pub use fibra_macros::main;
 /// | `start_paused = true` | that time is [virtual](crate::time#virtual-time) ([`Builder::start_paused`]); with one worker |
 ///
 /// Two more arguments run the body in simulations of the crate `fibra-sim`, which the test's crate has to depend on. Their failures
-/// are those of that crate.
+/// are those of that crate, and tasks that are left on the main host. `timeout` then limits the real time of each run: after
+/// it the process tells the seed and what its tasks wait for, and exits.
 ///
 /// | argument | sets |
 /// | --- | --- |
 /// | `seeds = 1000` | the number of runs, with the seeds from 0; 100 unless set |
-/// | `schedule = "pct(3)"` | the schedule: `fifo`, `random`, `pct(depth)` or `exhaustive(preemptions)`; random unless set |
+/// | `schedule = "pct(3)"` | the schedule: `fifo`, `random`, `pct(depth)` or `exhaustive(preemptions)`; random unless set. The last two need a build with `--cfg fibra_sim` |
 ///
 /// # Failures
 ///

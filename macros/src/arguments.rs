@@ -46,7 +46,7 @@ pub(crate) struct Arguments {
     pub(crate) builder: String,
     /// Those of the test.
     pub(crate) test: String,
-    /// Those of the simulation, which takes the place of both.
+    /// Those of the simulation, which takes the place of the runtime.
     pub(crate) simulation: String,
 }
 
@@ -76,9 +76,8 @@ impl Arguments {
             value
                 .and_then(|value| read.add(*argument, &plain(value).to_string()))
                 .ok_or_else(|| Error::new(place, format!("`{text}` takes {}", argument.value())))?;
-            let has_others = !read.builder.is_empty() || !read.test.is_empty();
-            if has_others && !read.simulation.is_empty() {
-                let message = "`seeds` and `schedule` make a simulation, which takes no other arguments";
+            if !read.builder.is_empty() && !read.simulation.is_empty() {
+                let message = "`seeds` and `schedule` make a simulation, whose runtime takes no arguments";
                 return Err(Error::new(span, message.to_owned()));
             }
             expect_comma(tokens.next())?;

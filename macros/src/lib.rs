@@ -55,10 +55,11 @@ fn expand_test(arguments: TokenStream, item: TokenStream) -> Result<TokenStream,
     let plain = name.trim_start_matches("r#");
     let run = match simulation.is_empty() {
         true => format!(
-            "::fibra::attributes::Test::new({plain:?}, ::fibra::Runtime::builder().workers(1){builder}){test}{should_panic}.run({name}){end}"
+            "::fibra::attributes::Test::new({plain:?}, ::fibra::Runtime::builder().workers(1){builder})"
         ),
-        false => format!("::fibra_sim::attributes::Test::new(){simulation}.run({name}){end}"),
+        false => format!("::fibra_sim::attributes::Test::new({plain:?}){simulation}"),
     };
+    let run = format!("{run}{test}{should_panic}.run({name}){end}");
     let mut outer = tokens("#[::core::prelude::v1::test]");
     outer.extend(function.head.clone());
     outer.extend(function.signature[..3].to_vec());
@@ -68,7 +69,7 @@ fn expand_test(arguments: TokenStream, item: TokenStream) -> Result<TokenStream,
 
 fn expand_main(arguments: TokenStream, item: TokenStream) -> Result<TokenStream, Error> {
     let function = Function::parse("main", item)?;
-    let Arguments { builder, .. } = Arguments::parse(arguments, &[Known::Workers])?;
+    let Arguments { builder, .. } = Arguments::parse(arguments, &[Known::Workers, Known::StartPaused])?;
     let run = format!("::fibra::attributes::main(::fibra::Runtime::builder(){builder}, {})", function.name);
     let mut outer = TokenStream::from_iter(function.head.clone());
     outer.extend(function.signature.clone());

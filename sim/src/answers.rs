@@ -3,7 +3,6 @@
 //! `interpose.rs` asks here. A thread without a run gets no answer, and asks the system.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "`interpose!` is for Linux"))]
 
 use std::cell::RefCell;
 use std::iter;

@@ -3,8 +3,16 @@
 #![forbid(unsafe_code)]
 
 use std::process::{ExitCode, Termination};
+use std::sync::Arc;
+use std::time::Duration;
 
-use crate::explore::{check_exhaustive, check_pct, check_seeds};
+use fibra::Task;
+use fibra::attributes::{TIMEOUT, leaked};
+
+use crate::context;
+use crate::explore::explore;
+use crate::host_id::HostId;
+use crate::sim::{Builder, Program, Sim};
 use crate::strategy::Schedule;
 
 /// How many seeds a test has, unless it sets them.
@@ -13,22 +21,19 @@ const SEEDS: u64 = 100;
 /// Describes a test whose body runs in simulations.
 #[derive(Debug)]
 pub struct Test {
+    name: &'static str,
+    sim: Builder,
     seeds: u64,
-    schedule: Schedule,
     /// The preemptions of an exhaustive exploration.
     preemptions: Option<usize>,
-}
-
-impl Default for Test {
-    fn default() -> Self {
-        Test { seeds: SEEDS, schedule: Schedule::Random, preemptions: None }
-    }
+    should_panic: bool,
 }
 
 impl Test {
     /// Describes a test with random schedules.
-    pub fn new() -> Self {
-        Test::default()
+    pub fn new(name: &'static str) -> Self {
+        let test = Test { name, sim: Sim::builder(), seeds: SEEDS, preemptions: None, should_panic: false };
+        test.timeout(TIMEOUT)
     }
 
     /// Sets the number of runs.
@@ -45,14 +50,26 @@ impl Test {
     pub fn schedule(mut self, text: &str) -> Self {
         let (name, number) = text.split_once('(').unwrap_or((text, ")"));
         match (name, number.strip_suffix(')').map(str::parse)) {
-            ("fifo", Some(Err(_))) => self.schedule = Schedule::Fifo,
-            ("random", Some(Err(_))) => self.schedule = Schedule::Random,
-            ("pct", Some(Ok(depth))) => self.schedule = Schedule::Pct { depth },
+            ("fifo", Some(Err(_))) => self.sim = self.sim.schedule(Schedule::Fifo),
+            ("random", Some(Err(_))) => self.sim = self.sim.schedule(Schedule::Random),
+            ("pct", Some(Ok(depth))) => self.sim = self.sim.schedule(Schedule::Pct { depth }),
             ("exhaustive", Some(Ok(preemptions))) => self.preemptions = Some(preemptions),
             _ => panic!(
                 "\"{text}\" is no schedule: there are \"fifo\", \"random\", \"pct(3)\" and \"exhaustive(2)\", with any numbers"
             ),
         }
+        self
+    }
+
+    /// Sets how long a run may take, in real time.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.sim.test = Some((self.name, timeout));
+        self
+    }
+
+    /// Says that the harness expects a panic. So a test that fails for another reason returns.
+    pub fn should_panic(mut self) -> Self {
+        self.should_panic = true;
         self
     }
 
@@ -62,13 +79,20 @@ impl Test {
     /// Panics if a run fails.
     #[track_caller]
     pub fn run<T: Termination + 'static>(self, body: fn() -> T) -> ExitCode {
-        let program =
-            move || assert!(body().report() == ExitCode::SUCCESS, "the test has returned a failure");
-        match (self.preemptions, self.schedule) {
-            (Some(preemptions), _) => check_exhaustive(preemptions, program),
-            (None, Schedule::Pct { depth }) => check_pct(self.seeds, depth, program),
-            (None, schedule) => check_seeds(schedule, self.seeds, program),
-        };
+        let program: Program = Arc::new(move || {
+            let has_failed = body().report() != ExitCode::SUCCESS;
+            let Some(run) = context::run() else { return };
+            let is_on_main = |task: &Task| run.network().tasks().host_of(task.id()) == HostId::default();
+            if has_failed {
+                run.end_for("the test has returned a failure".to_owned());
+            } else if let Some(leaked) = leaked(is_on_main) {
+                run.end_for(leaked);
+            }
+        });
+        match explore(&self.sim, self.preemptions, self.seeds, &program) {
+            Err(failure) if self.should_panic && !failure.is_panic => eprintln!("{failure}"),
+            explored => _ = explored.unwrap_or_else(|failure| panic!("{failure}")),
+        }
         ExitCode::SUCCESS
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use crate::script::Script;
-use crate::sim::{Builder, Failure, Outcome, Program, REPLAY, Sim, variable};
-use crate::strategy::{Path, Schedule, Strategy};
+use crate::sim::{Builder, Failure, Program, REPLAY, SEED, Sim, variable};
+use crate::strategy::{Path, Schedule};
 
 /// Limit of the runs that shrink a failure.
 const SHRINKS: usize = 500;
@@ -16,8 +16,11 @@ const SHRINKS: usize = 500;
 /// Limit of the steps of all of them.
 const STEPS: u64 = 20_000_000;
 
-/// Limit of those that leave a thread and descriptors behind.
-const STUCK: usize = 100;
+/// Limit of the descriptors that they leave behind: the system gives a process about a thousand.
+const DESCRIPTORS: usize = 256;
+
+/// Limit of the text of a schedule: the system takes no longer variable.
+const TEXT: usize = 100_000;
 
 /// Tells how far an exploration went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,51 +31,46 @@ pub struct Exploration {
 
 /// Runs `program` under `runs` random schedules, with the seeds from 0.
 ///
-/// Seeds run in parallel. The environment variable `FIBRA_SIM_RUNS` overrides `runs`.
+/// Seeds run in parallel. The environment variable `FIBRA_SIM_RUNS` overrides `runs`, `FIBRA_SIM_SEED` has that seed run only,
+/// and `FIBRA_SIM_REPLAY` repeats a run. [`Builder::check`] explores with other limits of time and steps.
 ///
 /// # Panics
 /// Panics if a run fails, with the failure of the lowest seed, shrunk. Panics in builds without `--cfg fibra_sim`.
 #[track_caller]
 pub fn check(runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    refuse_without_points();
-    check_seeds(Schedule::Random, runs, program)
+    Sim::builder().check(runs, program)
 }
 
 /// Runs `program` under `runs` schedules of [`Schedule::Pct`] with that depth, as [`check`] does.
 ///
 /// # Panics
-/// As [`check`].
+/// As [`check`], and if `depth` is 0.
 #[track_caller]
 pub fn check_pct(runs: u64, depth: usize, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    refuse_without_points();
-    check_seeds(Schedule::Pct { depth }, runs, program)
+    Sim::builder().schedule(Schedule::Pct { depth }).check(runs, program)
 }
 
 /// Runs `program` under all schedules with at most so many preemptions, each once.
+///
+/// Only the order of tasks differs. All random choices, that of a `select!` among several ready cases too, are those of seed 0,
+/// or of `FIBRA_SIM_SEED`. A run has the limit of steps that [`Builder::max_steps`] tells, and none of time.
 ///
 /// # Panics
 /// As [`check`].
 #[track_caller]
 pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    refuse_without_points();
-    let sim = Sim::builder();
-    if is_replay() {
-        sim.run(program);
-        return Exploration { runs: 1 };
-    }
-    let program: Program = Arc::new(program);
-    let (mut path, mut runs) = (Path::new(preemptions), 0);
-    loop {
-        let outcome = sim.run_once(&program, Strategy::Path(path), 0);
-        runs += 1;
-        if outcome.failure.is_some() {
-            fail(&sim, &program, outcome);
-        }
-        let Strategy::Path(taken) = outcome.strategy else { unreachable!("the run had a path") };
-        match taken.next() {
-            Some(next) => path = next,
-            None => return Exploration { runs },
-        }
+    told(explore(&Sim::builder(), Some(preemptions), 0, &(Arc::new(program) as Program)))
+}
+
+impl Builder {
+    /// Explores as [`check`](crate::check) does, by the schedule and with the limits of this simulation.
+    ///
+    /// # Panics
+    /// As [`check`](crate::check).
+    #[track_caller]
+    pub fn check(self, runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
+        refuse_without_points();
+        told(explore(&self, None, runs, &(Arc::new(program) as Program)))
     }
 }
 
@@ -93,90 +91,118 @@ pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync + '
 /// ```
 #[track_caller]
 pub fn replay(seed: u64, schedule: &str, program: impl Fn() + Send + Sync + 'static) {
-    let script: Script = schedule.parse().unwrap_or_else(|error| panic!("{error}"));
-    let program: Program = Arc::new(program);
-    let outcome = Sim::builder().run_once(&program, Strategy::Script(script), seed);
-    if let Err(failure) = outcome.into_result() {
-        panic!("{failure}");
+    told(Sim::builder().run_once(&(Arc::new(program) as Program), schedule, None, seed).into_result());
+}
+
+/// Runs `program` under all schedules with at most so many preemptions, or else with that many seeds.
+///
+/// Seeds need no points of preemption, except by priorities.
+#[track_caller]
+pub(crate) fn explore(
+    sim: &Builder,
+    preemptions: Option<usize>,
+    runs: u64,
+    program: &Program,
+) -> Result<Exploration, Failure> {
+    if preemptions.is_some() || matches!(sim.schedule, Schedule::Pct { .. }) {
+        refuse_without_points();
+    }
+    if std::env::var_os(REPLAY).is_some() {
+        return sim.run_here(program).map(|_| Exploration { runs: 1 });
+    }
+    let explored = match preemptions {
+        Some(preemptions) => explore_all(sim, preemptions, program),
+        None => explore_seeds(sim, runs, program),
+    };
+    explored.map_err(|failure| shrink(sim, program, failure))
+}
+
+fn explore_all(sim: &Builder, preemptions: usize, program: &Program) -> Result<Exploration, Failure> {
+    let mut sim = sim.clone();
+    sim.records = true;
+    let (mut path, mut runs, seed) = (Path::new(preemptions), 0, variable(SEED).unwrap_or(0));
+    loop {
+        let mut outcome = sim.run_once(program, "", Some(path), seed);
+        runs += 1;
+        let next = outcome.path.take().and_then(Path::next);
+        outcome.into_result()?;
+        match next {
+            Some(next) => path = next,
+            None => return Ok(Exploration { runs }),
+        }
     }
 }
 
-/// Runs `program` under that schedule with the seeds from 0, whether or not the build has points of preemption.
-#[track_caller]
-pub(crate) fn check_seeds(
-    schedule: Schedule,
-    runs: u64,
-    program: impl Fn() + Send + Sync + 'static,
-) -> Exploration {
-    let sim = &Sim::builder().schedule(schedule);
-    if is_replay() {
-        sim.clone().run(program);
-        return Exploration { runs: 1 };
-    }
-    let program: &Program = &(Arc::new(program) as Program);
+fn explore_seeds(sim: &Builder, runs: u64, program: &Program) -> Result<Exploration, Failure> {
     let runs = variable("FIBRA_SIM_RUNS").unwrap_or(runs);
+    let seeds = variable(SEED).map_or(0..runs, |seed: u64| seed..seed.saturating_add(1));
     // One run tells how long a run is.
-    let first = sim.run_once(program, Strategy::Fifo, 0);
-    let decisions = first.decisions;
-    if first.failure.is_some() {
-        fail(sim, program, first);
-    }
-    let (next, failed) = (AtomicU64::new(0), Mutex::new(None::<Outcome>));
+    let first = sim.run_once(program, &Schedule::Fifo.text(0), None, seeds.start);
+    let schedule = sim.schedule.text(first.decisions);
+    first.into_result()?;
+    let (next, failed) = (AtomicU64::new(seeds.start), Mutex::new(None::<Failure>));
     let failed_seed = AtomicU64::new(u64::MAX);
     let work = || {
         loop {
             // Relaxed, all: the numbers only have to differ, and a late look costs a run.
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= runs || seed > failed_seed.load(Ordering::Relaxed) {
+            if seed >= seeds.end || seed > failed_seed.load(Ordering::Relaxed) {
                 return;
             }
-            let strategy = Strategy::new(sim.schedule, seed, Some(decisions));
-            let outcome = sim.run_once(program, strategy, seed);
-            if outcome.failure.is_some() && failed_seed.fetch_min(seed, Ordering::Relaxed) > seed {
+            if let Err(failure) = sim.run_once(program, &schedule, None, seed).into_result()
+                && failed_seed.fetch_min(seed, Ordering::Relaxed) > seed
+            {
                 let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
-                if failed.as_ref().is_none_or(|failed| failed.report.seed() > seed) {
-                    *failed = Some(outcome);
+                if failed.as_ref().is_none_or(|failed| failed.seed > seed) {
+                    *failed = Some(failure);
                 }
             }
         }
     };
     let threads = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    if let Some(failed) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        fail(sim, program, failed);
-    }
-    Exploration { runs }
+    let failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failed.map_or(Ok(Exploration { runs: seeds.end - seeds.start }), Err)
 }
 
 #[track_caller]
-fn fail(sim: &Builder, program: &Program, failed: Outcome) -> ! {
-    let failure = failed.into_result().expect_err("only a failed run is told of");
-    panic!("{}", shrink(sim, program, failure));
+fn told<T>(result: Result<T, Failure>) -> T {
+    result.unwrap_or_else(|failure| panic!("{failure}"))
 }
 
-/// Removes choices from the schedule of a failure as long as it fails.
-fn shrink(sim: &Builder, program: &Program, mut failure: Failure) -> Failure {
-    let (mut runs, mut stuck, mut steps) = (0, 0, 0);
+/// Removes choices from the schedule of a failure as long as it fails in the same way.
+fn shrink(sim: &Builder, program: &Program, failure: Failure) -> Failure {
+    let mut sim = sim.clone();
+    sim.records = true;
+    let (mut runs, mut left, mut steps) = (0, 0, 0);
+    let mut fail = |schedule: &str| {
+        let outcome = sim.run_once(program, schedule, None, failure.seed);
+        (runs, left, steps) = (runs + 1, left + outcome.left, steps + outcome.report.steps());
+        let goes_on = runs < SHRINKS && left < DESCRIPTORS && steps < STEPS;
+        let found = outcome.failure.filter(|found| found.is_panic == failure.is_panic);
+        // What it did, which may be less than it was told.
+        let did = |found: &Failure| found.schedule.parse::<Script>().expect("the choices are recorded").0;
+        (found.map(|found| (did(&found), found)), goes_on)
+    };
+    // Most runs do not record their choices.
+    let (Some((mut choices, mut least)), mut goes_on) = fail(&failure.schedule) else { return failure };
     // Halves first, then quarters, down to single choices.
-    let mut size = failure.script.0.len();
+    let mut size = choices.len();
     while size > 0 {
         let mut begin = 0;
-        while begin < failure.script.0.len() && runs < SHRINKS && stuck < STUCK && steps < STEPS {
-            let kept = failure.script.0.iter().enumerate();
-            let kept = kept.filter(|(index, _)| !(begin..begin + size).contains(index));
-            let script = Script(kept.map(|(_, (decision, choice))| (*decision, *choice)).collect());
-            let outcome = sim.run_once(program, Strategy::Script(script), failure.seed);
-            (runs, stuck) = (runs + 1, stuck + usize::from(outcome.is_stuck));
-            steps += outcome.report.steps();
-            match outcome.into_result() {
-                // What it did, which may be less than it was told.
-                Err(smaller) if smaller.script.0.len() < failure.script.0.len() => failure = smaller,
+        while begin < choices.len() && goes_on {
+            let kept = choices.iter().enumerate().filter(|(index, _)| !(begin..begin + size).contains(index));
+            let kept = Script(kept.map(|(_, (decision, choice))| (*decision, *choice)).collect());
+            let found;
+            (found, goes_on) = fail(&kept.to_string());
+            match found {
+                Some((fewer, smaller)) if fewer.len() < choices.len() => (choices, least) = (fewer, smaller),
                 _ => begin += size,
             }
         }
         size /= 2;
     }
-    failure
+    if least.schedule.len() > TEXT { failure } else { least }
 }
 
 #[track_caller]
@@ -188,7 +214,5 @@ fn refuse_without_points() {
     }
 }
 
-/// Returns true if the environment asks for one run.
-fn is_replay() -> bool {
-    std::env::var_os(REPLAY).is_some()
-}
+#[cfg(test)]
+mod tests;

@@ -63,7 +63,7 @@ pub struct Host {
 /// of `body` fails the run at once; see [`restarting_host`].
 ///
 /// # Panics
-/// Panics outside a simulation, and if there is a host of that name.
+/// Panics outside a simulation, if there is a host of that name, and if it is `localhost`.
 #[track_caller]
 pub fn host(name: &str, body: impl Fn() + Send + Sync + 'static) -> Host {
     start(name, Arc::new(body))
@@ -113,6 +113,7 @@ pub fn restarting_host(name: &str, body: impl Fn() + Send + Sync + 'static) -> H
 #[track_caller]
 fn start(name: &str, body: Arc<dyn Fn() + Send + Sync>) -> Host {
     let Some(run) = context::run() else { panic!("host {name:?} was started outside a simulation") };
+    assert!(name != "localhost", "\"localhost\" stands for each host itself, and names none");
     let Some(id) = run.network().add_host(name) else { panic!("the simulation has a host {name:?} already") };
     let host = Host { name: name.to_owned(), id, run, body, body_task: Mutex::new(None) };
     host.run_body();
@@ -173,6 +174,9 @@ impl Host {
     }
 
     /// Runs the body again, after a [`crash`](Self::crash) if it runs.
+    ///
+    /// For the tasks of other hosts: a task of the host itself is cancelled by the crash, and restarts nothing. See
+    /// [`restarting_host`].
     ///
     /// # Cancellation
     /// As [`crash`](Self::crash).

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(not(target_os = "linux"))]
+compile_error!("fibra-sim needs Linux, whose sockets and epoll its network is made of");
+
 mod answers;
 #[doc(hidden)]
 pub mod attributes;
@@ -8,7 +11,6 @@ mod context;
 mod explore;
 mod host;
 mod host_id;
-#[cfg(target_os = "linux")]
 #[doc(hidden)]
 pub mod interpose;
 pub mod net;

@@ -10,13 +10,13 @@ use std::thread;
 use std::time::Duration;
 
 use fastrand::Rng;
-use fibra::Task;
+use fibra::{Handle, Task, attributes};
 use fibra_runtime::wait::{self, Asked};
 
 use crate::answers;
 use crate::net::network::Network;
 use crate::script::Script;
-use crate::strategy::Strategy;
+use crate::strategy::{Path, Strategy};
 
 /// Tells the random numbers of the program from those of the schedule.
 const PROGRAM: u64 = 0x5eed_0f7e_57a1_1e55;
@@ -26,6 +26,8 @@ pub(crate) struct End {
     /// The virtual time that the main task took.
     pub(crate) elapsed: Duration,
     pub(crate) failure: Option<String>,
+    /// It is a panic of the main task.
+    pub(crate) is_panic: bool,
     /// Its tasks sleep for ever, and so does its thread.
     pub(crate) is_stuck: bool,
 }
@@ -37,6 +39,7 @@ pub(crate) struct Oracle {
 }
 
 /// The state of one run.
+#[derive(Default)]
 pub(crate) struct Run {
     strategy: Strategy,
     /// The random numbers of the program.
@@ -45,9 +48,10 @@ pub(crate) struct Run {
     /// How often there was more than one task to choose.
     pub(crate) decisions: u64,
     max_steps: u64,
-    pub(crate) ran_out: bool,
-    /// Why the run fails, whatever its main task does: a refused call, or the panic of a host's body or of a rule.
+    /// Why the run fails, whatever its main task does: a refused call, its steps, or the panic of a host's body or of a rule.
     pub(crate) reason: Option<String>,
+    /// Describes the tasks until the run has ended.
+    runtime: Option<Handle>,
     /// The main task, until it is cancelled for the steps that the run has taken.
     main: Option<Task>,
     main_id: u64,
@@ -61,13 +65,21 @@ pub(crate) struct Run {
     numbers: HashMap<u64, u32>,
     /// The id of the task that runs, or has run last. It has spawned the tasks that come up for the first time.
     last: u64,
-    network: Arc<Network>,
     /// The numbers of the tasks of one question.
     ready: Vec<u32>,
-    pub(crate) script: Script,
-    /// The numbers of the tasks that were chosen, if they are recorded, and a hash of them.
-    pub(crate) trace: Option<Vec<u32>>,
+    /// The choices, if they are recorded.
+    pub(crate) script: Option<Script>,
+    /// The tasks that were chosen, if they are recorded, and a hash of their numbers.
+    pub(crate) trace: Option<Trace>,
     pub(crate) fingerprint: u64,
+}
+
+/// The tasks that a run has chosen.
+#[derive(Clone, Default)]
+pub(crate) struct Trace {
+    pub(crate) steps: Vec<u32>,
+    /// The names of the tasks, by their numbers.
+    pub(crate) names: Vec<String>,
 }
 
 impl Oracle {
@@ -75,34 +87,22 @@ impl Oracle {
         strategy: Strategy,
         seed: u64,
         max_steps: u64,
-        traced: bool,
+        (records, traced): (bool, bool),
         ended: Sender<End>,
         network: Network,
     ) -> Self {
-        let network = Arc::new(network);
-        let run = Mutex::new(Run {
+        let run = Run {
             strategy,
             random: Rng::with_seed(seed ^ PROGRAM),
-            steps: 0,
-            decisions: 0,
             max_steps,
-            ran_out: false,
-            reason: None,
-            main: None,
-            main_id: 0,
-            panics: Vec::new(),
-            ends_of_crashes: HashSet::new(),
             ended: Some(ended),
-            numbers: HashMap::new(),
-            last: 0,
-            network: Arc::clone(&network),
-            ready: Vec::new(),
-            script: Script::default(),
-            trace: traced.then(Vec::new),
+            script: records.then(Script::default),
+            trace: traced.then(Trace::default),
             // The start of the hash of Fowler, Noll and Vo.
             fingerprint: 0xcbf2_9ce4_8422_2325,
-        });
-        Oracle { run, network }
+            ..Run::default()
+        };
+        Oracle { run: Mutex::new(run), network: Arc::new(network) }
     }
 
     pub(crate) fn network(&self) -> &Arc<Network> {
@@ -117,7 +117,7 @@ impl Oracle {
     pub(crate) fn begin(&self) {
         answers::begin();
         let (main, mut run) = (fibra::task::current(), self.lock());
-        (run.main_id, run.main) = (main.id(), Some(main));
+        (run.main_id, run.main, run.runtime) = (main.id(), Some(main), Some(Handle::current()));
     }
 
     /// Notes the panic of a task, which may catch it. A task that a crash ends may panic, where it finds another one of its host
@@ -159,16 +159,24 @@ impl Oracle {
         }
     }
 
-    /// Returns what was told of the panic of the main task.
-    pub(crate) fn panic_of_main(&self) -> Option<String> {
+    /// Returns what was told of the main task's panic with that message. It may have caught others.
+    pub(crate) fn panic_of_main(&self, message: &str) -> Option<String> {
         let run = self.lock();
-        let panic = run.panics.iter().find(|(task, _)| *task == run.main_id);
-        panic.map(|(_, told)| told.clone())
+        let mut panics = run.panics.iter().filter(|(task, _)| *task == run.main_id);
+        panics.rfind(|(_, told)| told.ends_with(message)).map(|(_, told)| told.clone())
+    }
+
+    /// Describes what the tasks wait for. Called by another thread.
+    pub(crate) fn waits(&self) -> String {
+        let runtime = self.lock().runtime.clone();
+        runtime.map(|runtime| attributes::waits(&runtime, runtime.started_tasks())).unwrap_or_default()
     }
 
     /// Tells how the run has ended.
     pub(crate) fn end(&self, end: End) {
-        if let Some(ended) = self.lock().ended.take() {
+        let mut run = self.lock();
+        run.runtime = None;
+        if let Some(ended) = run.ended.take() {
             ended.send(end).expect("each run is waited for");
         }
     }
@@ -180,25 +188,26 @@ impl Oracle {
 
     /// Fails the run and keeps its thread: the tasks cannot be unwound, and what they borrow must stay.
     pub(crate) fn end_stuck(&self, failure: String) -> ! {
-        self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_stuck: true });
+        self.end(End { elapsed: Duration::ZERO, failure: Some(failure), is_panic: false, is_stuck: true });
         loop {
             thread::park();
         }
     }
-
-    /// Takes the strategy of a run that has ended.
-    pub(crate) fn take_strategy(&self) -> Strategy {
-        mem::replace(&mut self.lock().strategy, Strategy::Fifo)
-    }
 }
 
 impl wait::Oracle for Oracle {
-    fn choose(&self, asked: Asked, ready: &[u64]) -> usize {
+    fn choose(&self, asked: Asked, ready: &[u64], task: &dyn Fn(usize) -> Task) -> usize {
         let mut run = self.lock();
-        let (choice, runaway) = run.choose(asked, ready);
+        run.number(ready, task, &self.network);
+        let choice = run.choose(asked, ready);
+        let (steps, most) = (run.steps, run.max_steps);
         drop(run);
-        if let Some(main) = runaway {
-            main.cancel();
+        let told = || format!("the run has taken more than {most} steps");
+        if steps > most.saturating_mul(2) {
+            self.end_stuck(told());
+        }
+        if steps == most + 1 {
+            self.end_for(told());
         }
         choice
     }
@@ -211,25 +220,37 @@ impl wait::Oracle for Oracle {
 }
 
 impl Run {
-    /// Chooses a task. Returns the main task as well if the run has taken too many steps.
-    fn choose(&mut self, asked: Asked, ready: &[u64]) -> (usize, Option<Task>) {
-        let mut numbers = mem::take(&mut self.ready);
-        numbers.clear();
-        let Run { numbers: known, last, network, .. } = self;
-        numbers.extend(ready.iter().map(|id| {
-            let next = known.len() as u32;
-            *known.entry(*id).or_insert_with(|| {
+    /// Takes the path that the run has taken, if it had one.
+    pub(crate) fn take_path(&mut self) -> Option<Path> {
+        match mem::take(&mut self.strategy) {
+            Strategy::Path(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Numbers the tasks of a question.
+    fn number(&mut self, ready: &[u64], task: &dyn Fn(usize) -> Task, network: &Network) {
+        let Run { numbers, last, trace, .. } = self;
+        self.ready.clear();
+        self.ready.extend(ready.iter().enumerate().map(|(index, id)| {
+            let next = numbers.len() as u32;
+            *numbers.entry(*id).or_insert_with(|| {
                 network.tasks().inherit(*last, *id);
+                trace.iter_mut().for_each(|trace| trace.names.push(name_of(&task(index))));
                 next
             })
         }));
+    }
+
+    /// Chooses one of the tasks that are numbered.
+    fn choose(&mut self, asked: Asked, ready: &[u64]) -> usize {
+        let numbers = mem::take(&mut self.ready);
         let choice = self.decide(asked, &numbers);
         self.strategy.note(numbers[choice]);
         self.note(numbers[choice]);
         self.last = ready[choice];
         self.ready = numbers;
-        self.ran_out |= self.steps > self.max_steps;
-        (choice, self.main.take_if(|_| self.steps > self.max_steps))
+        choice
     }
 
     /// Chooses among the tasks with these numbers. Where there is one, there is no decision.
@@ -238,8 +259,8 @@ impl Run {
             return 0;
         }
         let choice = self.strategy.choose(self.decisions, asked, numbers);
-        if choice > 0 {
-            self.script.0.insert(self.decisions, choice);
+        if let Some(script) = self.script.as_mut().filter(|_| choice > 0) {
+            script.0.insert(self.decisions, choice);
         }
         self.decisions += 1;
         choice
@@ -249,7 +270,16 @@ impl Run {
         self.steps += 1;
         self.fingerprint = (self.fingerprint ^ u64::from(task)).wrapping_mul(0x0100_0000_01b3);
         if let Some(trace) = &mut self.trace {
-            trace.push(task);
+            trace.steps.push(task);
         }
+    }
+}
+
+/// Names a task, without its id: that differs from run to run.
+pub(crate) fn name_of(task: &Task) -> String {
+    match (task.name(), task.spawned_at()) {
+        (Some(name), _) => format!("task '{name}'"),
+        (None, Some(place)) => format!("the task spawned at {place}"),
+        (None, None) => "a task of the library".to_owned(),
     }
 }

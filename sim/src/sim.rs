@@ -2,23 +2,23 @@
 
 #![forbid(unsafe_code)]
 
-use std::any::Any;
 use std::env;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-use fibra::time;
-use fibra_runtime::PanicLog;
+use fibra::{attributes, time};
+use fibra_runtime::{PanicLog, wait};
 
 use crate::context;
 use crate::net::network::Network;
-use crate::oracle::{End, Oracle};
-use crate::script::Script;
-use crate::strategy::{Schedule, Strategy};
+use crate::net::{NO_MESSAGE, text_of};
+use crate::oracle::{End, Oracle, Trace, name_of};
+use crate::strategy::{EXPECTED, Path, Schedule, Strategy};
 
 /// Overrides the seed.
 pub(crate) const SEED: &str = "FIBRA_SIM_SEED";
@@ -52,6 +52,10 @@ pub struct Builder {
     time_limit: Option<Duration>,
     max_steps: u64,
     determinism: bool,
+    /// Whether the choices are recorded.
+    pub(crate) records: bool,
+    /// The test that each run is a part of, and how long a run may take in real time: after that the process ends.
+    pub(crate) test: Option<(&'static str, Duration)>,
 }
 
 impl Sim {
@@ -63,15 +67,19 @@ impl Sim {
             time_limit: None,
             max_steps: 10_000_000,
             determinism: false,
+            records: false,
+            test: None,
         }
     }
 
     /// Runs `program` in the simulation. Each call makes the same run.
     ///
     /// If tasks wait for each other's locks in a circle, nothing can end them: that run fails, and its thread, its stacks
-    /// and three descriptors stay until the process ends.
+    /// and its descriptors stay until the process ends. These are four, and those of its sockets. So it is with tasks
+    /// that go on after the limit of steps has cancelled the main task, until the run has taken twice as many.
     ///
-    /// The variables `FIBRA_SIM_SEED` and `FIBRA_SIM_REPLAY` of the environment override the seed and the schedule.
+    /// The variables `FIBRA_SIM_SEED` and `FIBRA_SIM_REPLAY` of the environment override the seed and the schedule. The second
+    /// has what a failure prints: the choices of a run, or the name of a schedule.
     ///
     /// # Panics
     /// Panics if the run fails: if the main task panics, or a task whose panic no join observes, if all
@@ -90,19 +98,7 @@ impl Sim {
     /// Panics in a simulated program, and if a variable of the environment has no meaning.
     #[track_caller]
     pub fn try_run(&self, program: impl Fn() + Send + Sync + 'static) -> Result<Report, Failure> {
-        let seed = variable(SEED).unwrap_or(self.0.seed);
-        let script: Option<Script> = variable(REPLAY);
-        let program: Program = Arc::new(program);
-        let strategy = || match &script {
-            Some(script) => Strategy::Script(script.clone()),
-            None => Strategy::new(self.0.schedule, seed, None),
-        };
-        let first = self.0.run_once(&program, strategy(), seed);
-        if self.0.determinism {
-            let second = self.0.run_once(&program, strategy(), seed);
-            first.check_equal(&second)?;
-        }
-        first.into_result()
+        self.0.run_here(&(Arc::new(program) as Program))
     }
 }
 
@@ -114,7 +110,12 @@ impl Builder {
     }
 
     /// Sets how tasks are ordered. [`Schedule::Random`] unless set.
+    ///
+    /// # Panics
+    /// Panics if it is a [`Schedule::Pct`] of depth 0.
+    #[track_caller]
     pub fn schedule(mut self, schedule: Schedule) -> Self {
+        assert!(schedule != Schedule::Pct { depth: 0 }, "a schedule by priorities has a depth from 1 on");
         self.schedule = schedule;
         self
     }
@@ -162,20 +163,33 @@ impl Builder {
         self.build().run(program)
     }
 
-    /// Runs the program once, on a thread of its own: thread-locals begin anew.
+    /// Runs the program as the environment asks for, or else as this describes.
     #[track_caller]
-    pub(crate) fn run_once(&self, program: &Program, strategy: Strategy, seed: u64) -> Outcome {
+    pub(crate) fn run_here(&self, program: &Program) -> Result<Report, Failure> {
+        let seed = variable(SEED).unwrap_or(self.seed);
+        let schedule = variable(REPLAY).unwrap_or_else(|| self.schedule.text(EXPECTED));
+        let first = self.run_once(program, &schedule, None, seed);
+        if self.determinism {
+            first.check_equal(&self.run_once(program, &schedule, None, seed), &schedule)?;
+        }
+        first.into_result()
+    }
+
+    /// Runs the program once by that text of a strategy, or along that path. It has a thread of its own: thread-locals begin
+    /// anew.
+    #[track_caller]
+    pub(crate) fn run_once(&self, program: &Program, text: &str, path: Option<Path>, seed: u64) -> Outcome {
         assert!(!context::is_simulated(), "a simulation was started inside a simulation");
+        let strategy = path.map(Strategy::Path).map_or_else(|| Strategy::read(text, seed), Ok);
+        let strategy = strategy.unwrap_or_else(|error| panic!("{error}"));
         let (ended, end) = mpsc::channel();
-        let network = Network::new(seed ^ NETWORK).expect("a simulation has descriptors");
-        network.add_host("main");
-        let oracle = Oracle::new(strategy, seed, self.max_steps, self.determinism, ended, network);
-        let oracle = Arc::new(oracle);
-        let told = Arc::downgrade(&oracle);
-        oracle.network().on_panic(move |panic| {
-            if let Some(oracle) = told.upgrade() {
-                oracle.end_for(format!("a rule of the network panicked: {}", text_of(&*panic)));
-            }
+        let oracle = Arc::new_cyclic(|oracle: &Weak<Oracle>| {
+            let oracle = Weak::clone(oracle);
+            let fail = move |reason| _ = oracle.upgrade().map(|oracle| oracle.end_for(reason));
+            let network = Network::new(seed ^ NETWORK, fail).expect("a simulation has descriptors");
+            network.add_host("main");
+            let recorded = (self.records, self.determinism);
+            Oracle::new(strategy, seed, self.max_steps, recorded, ended, network)
         });
         let (run, program, limit) = (Arc::clone(&oracle), Arc::clone(program), self.time_limit);
         let thread = thread::spawn(move || {
@@ -184,26 +198,35 @@ impl Builder {
             drop(program);
             run.end(end);
         });
-        let end = end.recv().expect("a run tells its end");
+        let patience = self.test.map_or(Duration::MAX, |(_, timeout)| timeout);
+        let end = match end.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => self.exit(seed, &oracle),
+            end => end.expect("a run tells its end"),
+        };
         if !end.is_stuck {
             thread.join().expect("a run catches its panics");
         }
         let mut run = oracle.lock();
-        let ran_out = || format!("the run has taken more than {} steps", self.max_steps);
-        let refused = run.reason.take();
-        let failure = refused.or_else(|| run.ran_out.then(ran_out)).or(end.failure);
-        let report = Report { seed, steps: run.steps, elapsed: end.elapsed, fingerprint: run.fingerprint };
-        let (script, trace, decisions) = (run.script.clone(), run.trace.clone(), run.decisions);
-        drop(run);
+        let is_panic = run.reason.is_none() && end.is_panic;
+        let schedule = run.script.take().map_or_else(|| text.to_owned(), |script| script.to_string());
+        let failure = run.reason.take().or(end.failure);
         Outcome {
-            report,
-            decisions,
-            script,
-            trace,
-            failure,
-            strategy: oracle.take_strategy(),
-            is_stuck: end.is_stuck,
+            report: Report { seed, steps: run.steps, elapsed: end.elapsed, fingerprint: run.fingerprint },
+            failure: failure.map(|reason| Failure { reason, seed, schedule, is_panic }),
+            decisions: run.decisions,
+            trace: run.trace.take(),
+            path: run.take_path(),
+            left: if end.is_stuck { oracle.network().descriptors() } else { 0 },
         }
+    }
+
+    /// Ends the process, since a run of a test does not end.
+    fn exit(&self, seed: u64, oracle: &Oracle) -> ! {
+        let ((name, timeout), waits) = (self.test.unwrap_or_default(), oracle.waits());
+        attributes::exit_with(format!(
+            "fibra: the test '{name}' fails:\na run has not ended within {timeout:?} of real time, with {SEED}={seed}; its tasks \
+             are{waits}\n"
+        ))
     }
 }
 
@@ -227,6 +250,8 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
     let runtime = runtime.on_task_panic(hook).panic_log(&unobserved).on_stall(on_stall);
     let result = catch_unwind(AssertUnwindSafe(|| {
         runtime.run(|| {
+            // A rule of the network may run beside the tasks.
+            wait::forbid_thread_waits("the simulation");
             oracle.begin();
             let begin = time::now();
             // Without a limit: beyond what the clock can tell.
@@ -237,6 +262,7 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
     }));
     // Code that is no cancellation point may have gone on beyond its limit.
     let is_late = limit.is_some_and(|limit| elapsed > limit);
+    let mut is_panic = false;
     let failure = match result {
         Ok(Ok(Ok(()))) if !is_late => {
             let mut panics = unobserved.unobserved().filter(|(task, _)| !oracle.is_end_of_crash(*task));
@@ -244,29 +270,20 @@ fn simulate(program: &Program, oracle: &Arc<Oracle>, seed: u64, limit: Option<Du
         }
         Ok(Ok(_)) => Some(format!("the time limit of {:?} has passed", limit.unwrap_or_default())),
         Ok(Err(error)) => Some(format!("the simulation could not start: {error}")),
-        Err(payload) => Some(oracle.panic_of_main().unwrap_or_else(|| text_of(&*payload))),
+        Err(payload) => {
+            let text = text_of(&*payload);
+            let panic = oracle.panic_of_main(&text);
+            is_panic = panic.is_some();
+            panic.or(Some(text))
+        }
     };
-    End { elapsed, failure, is_stuck: false }
+    End { elapsed, failure, is_panic, is_stuck: false }
 }
 
 /// Describes a panic.
 fn describe(panic: &fibra::TaskPanic<'_>) -> String {
     let place = panic.location().map(|place| format!(" at {place}")).unwrap_or_default();
-    format!("{} panicked{place}: {}", name_of(panic.task()), panic.message().unwrap_or("no message"))
-}
-
-/// Names a task, without its id: that differs from run to run.
-pub(crate) fn name_of(task: &fibra::Task) -> String {
-    match (task.name(), task.spawned_at()) {
-        (Some(name), _) => format!("task '{name}'"),
-        (None, Some(place)) => format!("the task spawned at {place}"),
-        (None, None) => "a task of the library".to_owned(),
-    }
-}
-
-fn text_of(payload: &(dyn Any + Send)) -> String {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    text.or(payload.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
+    format!("{} panicked{place}: {}", name_of(panic.task()), panic.message().unwrap_or(NO_MESSAGE))
 }
 
 /// Reads a variable of the environment.
@@ -282,33 +299,30 @@ pub(crate) fn variable<T: FromStr<Err: fmt::Display>>(name: &str) -> Option<T> {
 /// What a run has shown.
 pub(crate) struct Outcome {
     pub(crate) report: Report,
+    pub(crate) failure: Option<Failure>,
     pub(crate) decisions: u64,
-    pub(crate) script: Script,
-    trace: Option<Vec<u32>>,
-    pub(crate) failure: Option<String>,
-    pub(crate) strategy: Strategy,
-    /// Its thread and its descriptors are left behind.
-    pub(crate) is_stuck: bool,
+    trace: Option<Trace>,
+    /// The path that it has taken, if it had one.
+    pub(crate) path: Option<Path>,
+    /// How many descriptors it has left behind, with its thread.
+    pub(crate) left: usize,
 }
 
 impl Outcome {
     pub(crate) fn into_result(self) -> Result<Report, Failure> {
-        match self.failure {
-            None => Ok(self.report),
-            Some(reason) => Err(Failure { reason, seed: self.report.seed, script: self.script }),
-        }
+        self.failure.map_or(Ok(self.report), Err)
     }
 
     /// Compares a run with its repetition.
-    fn check_equal(&self, again: &Outcome) -> Result<(), Failure> {
+    fn check_equal(&self, again: &Outcome, schedule: &str) -> Result<(), Failure> {
         let (Some(first), Some(second)) = (&self.trace, &again.trace) else { return Ok(()) };
-        if first == second && self.report.elapsed == again.report.elapsed {
+        if first.steps == second.steps && self.report.elapsed == again.report.elapsed {
             return Ok(());
         }
-        let step =
-            first.iter().zip(second).position(|(a, b)| a != b).unwrap_or(first.len().min(second.len()));
-        let task = |trace: &[u32]| match trace.get(step) {
-            Some(number) => format!("task {number}"),
+        let mut both = first.steps.iter().zip(&second.steps);
+        let step = both.position(|(a, b)| a != b).unwrap_or(first.steps.len().min(second.steps.len()));
+        let task = |trace: &Trace| match trace.steps.get(step) {
+            Some(number) => format!("{}, number {number}", trace.names[*number as usize]),
             None => "no task".to_owned(),
         };
         let reason = format!(
@@ -317,7 +331,8 @@ impl Outcome {
             task(first),
             task(second)
         );
-        Err(Failure { reason, seed: self.report.seed, script: self.script.clone() })
+        let (seed, schedule) = (self.report.seed, schedule.to_owned());
+        Err(Failure { reason, seed, schedule, is_panic: false })
     }
 }
 
@@ -359,7 +374,9 @@ impl Report {
 pub struct Failure {
     pub(crate) reason: String,
     pub(crate) seed: u64,
-    pub(crate) script: Script,
+    pub(crate) schedule: String,
+    /// The main task has panicked.
+    pub(crate) is_panic: bool,
 }
 
 impl Failure {
@@ -373,16 +390,16 @@ impl Failure {
         self.seed
     }
 
-    /// Returns the schedule of the run, for [`replay`](crate::replay).
-    pub fn schedule(&self) -> String {
-        self.script.to_string()
+    /// Returns the schedule of the run, for [`replay`](crate::replay): its choices after it was shrunk, or else a name.
+    pub fn schedule(&self) -> &str {
+        &self.schedule
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failure { reason, seed, script } = self;
-        write!(f, "a simulated run failed: {reason}\nreplay with {SEED}={seed} {REPLAY}={script}")
+        let Failure { reason, seed, schedule, .. } = self;
+        write!(f, "a simulated run failed: {reason}\nreplay with {SEED}={seed} {REPLAY}={schedule}")
     }
 }
 

@@ -10,6 +10,8 @@ use fibra_runtime::wait::Asked;
 use crate::script::Script;
 
 /// Selects how a simulation orders its tasks.
+///
+/// All orders with few preemptions have no schedule: [`check_exhaustive`](crate::check_exhaustive) runs them one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Schedule {
@@ -21,21 +23,35 @@ pub enum Schedule {
     /// Nagarakatte, *A Randomized Scheduler with Probabilistic Guarantees of Finding Bugs* (ASPLOS 2010).
     ///
     /// A bug that needs `depth` operations in one order is found with a probability of at least one in
-    /// `n * k ^ (depth - 1)`, for `n` tasks and `k` decisions.
+    /// `n * k ^ (depth - 1)`, for `n` tasks and `k` decisions. In an exploration, such as [`check_pct`](crate::check_pct), `k`
+    /// is that of a first run. A single run takes 1,000 for it: later decisions change no priorities.
     Pct {
-        /// The number of operations whose order makes the bug.
+        /// The number of operations whose order makes the bug, from 1 on.
         depth: usize,
     },
 }
 
+impl Schedule {
+    /// Returns the text that repeats a run, with its seed. It was expected to have so many decisions.
+    pub(crate) fn text(self, decisions: u64) -> String {
+        match self {
+            Schedule::Fifo => "fifo".to_owned(),
+            Schedule::Random => "random".to_owned(),
+            Schedule::Pct { depth } => format!("pct({depth},{decisions})"),
+        }
+    }
+}
+
 /// How many decisions a run is expected to have before the first has ended.
-const EXPECTED: u64 = 1000;
+pub(crate) const EXPECTED: u64 = 1000;
 
 /// Of so many points a random schedule preempts one.
 const PREEMPTED: usize = 4;
 
 /// Decides in one run.
+#[derive(Default)]
 pub(crate) enum Strategy {
+    #[default]
     Fifo,
     Random(Rng),
     Pct(Priorities),
@@ -44,14 +60,14 @@ pub(crate) enum Strategy {
 }
 
 impl Strategy {
-    /// Makes the strategy of one run. `decisions` is how many an earlier run had.
-    pub(crate) fn new(schedule: Schedule, seed: u64, decisions: Option<u64>) -> Self {
-        match schedule {
-            Schedule::Fifo => Strategy::Fifo,
-            Schedule::Random => Strategy::Random(Rng::with_seed(seed)),
-            Schedule::Pct { depth } => {
-                Strategy::Pct(Priorities::new(Rng::with_seed(seed), depth, decisions.unwrap_or(EXPECTED)))
-            }
+    /// Makes the strategy of a run from the text that tells it: [`Schedule::text`], or a script.
+    pub(crate) fn read(text: &str, seed: u64) -> Result<Self, String> {
+        let random = Rng::with_seed(seed);
+        match (text, numbers_of_pct(text)) {
+            ("fifo", _) => Ok(Strategy::Fifo),
+            ("random", _) => Ok(Strategy::Random(random)),
+            (_, Some((depth, decisions))) => Ok(Strategy::Pct(Priorities::new(random, depth, decisions))),
+            _ => text.parse().map(Strategy::Script),
         }
     }
 
@@ -79,6 +95,11 @@ impl Strategy {
             Strategy::Path(path) => path.choose(decision, asked, tasks),
         }
     }
+}
+
+fn numbers_of_pct(text: &str) -> Option<(usize, u64)> {
+    let (depth, decisions) = text.strip_prefix("pct(")?.strip_suffix(')')?.split_once(',')?;
+    Some((depth.parse().ok()?, decisions.parse().ok()?))
 }
 
 /// The priorities of the tasks of one run.
@@ -178,39 +199,5 @@ impl Path {
             self.decisions.pop();
         }
         None
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Runs a program with three decisions: a pick, a point, and a point that only one answer to the first leads to.
-    fn visited(limit: usize) -> Vec<Vec<usize>> {
-        let (mut path, mut runs) = (Some(Path::new(limit)), Vec::new());
-        while let Some(mut run) = path {
-            let mut choices =
-                vec![run.choose(0, Asked::Pick, &[1, 2, 3]), run.choose(1, Asked::Point, &[1, 2])];
-            if choices[0] == 1 {
-                choices.push(run.choose(2, Asked::Point, &[1, 2]));
-            }
-            runs.push(choices);
-            path = run.next();
-        }
-        runs
-    }
-
-    #[test]
-    fn exhaustive_visits_each_interleaving_once() {
-        let all =
-            [[0, 0].as_slice(), &[0, 1], &[1, 0, 0], &[1, 0, 1], &[1, 1, 0], &[1, 1, 1], &[2, 0], &[2, 1]];
-        assert_eq!(visited(2), all);
-    }
-
-    #[test]
-    fn the_number_of_preemptions_is_limited() {
-        let one = [[0, 0].as_slice(), &[0, 1], &[1, 0, 0], &[1, 0, 1], &[1, 1, 0], &[2, 0], &[2, 1]];
-        assert_eq!(visited(1), one);
-        assert_eq!(visited(0), [[0, 0].as_slice(), &[1, 0, 0], &[2, 0]]);
     }
 }

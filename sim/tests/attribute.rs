@@ -1,5 +1,7 @@
 //! `#[fibra::test]` with seeds and schedules.
 
+use std::env;
+use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use fibra::sync::channel::bounded;
@@ -33,6 +35,75 @@ fn a_failure_tells_its_seed() {
         task.join().unwrap();
     }
     assert_eq!(order.load(Ordering::Relaxed), 2);
+}
+
+#[fibra::test(seeds = 2)]
+fn hosts_may_be_left() {
+    fibra_sim::host("server", fibra::task::park);
+}
+
+/// Runs an ignored test of this binary in a child.
+fn rerun(name: &str, environment: &[(&str, &str)]) -> Output {
+    let mut child = Command::new(env::current_exe().unwrap());
+    child.args([name, "--exact", "--include-ignored"]).envs(environment.iter().copied());
+    child.output().unwrap()
+}
+
+#[fibra::test(seeds = 1, timeout = "100ms")]
+#[ignore = "it never ends"]
+fn computes_for_ever() {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+#[test]
+fn a_run_that_computes_for_ever_ends_the_process() {
+    let output = rerun("computes_for_ever", &[]);
+    assert_eq!(output.status.code(), Some(101));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("'computes_for_ever' fails") && said.contains("within 100ms"), "{said}");
+    assert!(said.contains("FIBRA_SIM_SEED=0") && said.contains("computes, or is ready to"), "{said}");
+}
+
+#[fibra::test(seeds = 1)]
+#[ignore = "it fails"]
+fn leaves_a_task() {
+    drop(fibra::spawn(fibra::task::park));
+}
+
+#[fibra::test(seeds = 1)]
+#[should_panic]
+#[ignore = "it fails"]
+fn sleeps_for_ever() {
+    fibra::task::park();
+}
+
+#[test]
+fn a_task_that_is_left_and_a_deadlock_fail_a_test() {
+    for (name, told) in [
+        ("leaves_a_task", "these tasks are left"),
+        ("sleeps_for_ever", "all tasks sleep"),
+        ("sleeps_for_ever", "test did not panic as expected"),
+    ] {
+        let output = rerun(name, &[]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(!output.status.success() && said.contains(told), "{said}");
+    }
+}
+
+#[fibra::test(seeds = 20)]
+#[ignore = "it shows its runs"]
+fn draws() {
+    println!("drawn: {}", fibra_sim::random());
+}
+
+#[test]
+fn a_seed_of_the_environment_is_the_only_one() {
+    let output = rerun("draws", &[("FIBRA_SIM_SEED", "3"), ("RUST_TEST_NOCAPTURE", "1")]);
+    // First in first out, and at random.
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said.matches("drawn: ").count(), 2, "{said}");
 }
 
 #[fibra::test(schedule = "pct")]

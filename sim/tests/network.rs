@@ -1,7 +1,11 @@
 //! The simulated network: addresses, streams, messages, and their faults.
 
+use std::env;
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,6 +13,7 @@ use std::time::Duration;
 use fibra::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket};
 use fibra::time;
 use fibra_sim::{Report, Sim, host, net};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
@@ -64,6 +69,24 @@ fn a_packet_takes_the_latency() {
         echo(&mut stream);
         let taken = time::now() - begin;
         assert!(taken >= 40 * MILLI && taken < 41 * MILLI, "{taken:?}");
+    });
+}
+
+#[test]
+fn an_advance_delivers_what_arrives_on_the_way() {
+    simulate(|| {
+        net::latency(20 * MILLI..=20 * MILLI);
+        let _server = echo_server();
+        let mut stream = connect();
+        let begin = time::now();
+        let echoing = fibra::spawn(move || {
+            echo(&mut stream);
+            time::now()
+        });
+        time::advance(SECOND);
+        assert!(echoing.is_finished());
+        let taken = echoing.join().unwrap() - begin;
+        assert!(taken >= 40 * MILLI && taken < 50 * MILLI, "{taken:?}");
     });
 }
 
@@ -675,6 +698,19 @@ fn a_rule_that_panics_fails_the_run() {
         Sim::builder().build().try_run(program).unwrap_err().reason().to_owned()
     };
     assert!(reason(|_| panic!("no such packet")).contains("no such packet"));
+    // In the task that connects, and beside the tasks.
+    let waits = reason(|_| {
+        fibra::yield_now();
+        net::Verdict::Pass
+    });
+    assert!(waits.contains("`forbid_suspend` forbids it"), "{waits}");
+    let waits = reason(|packet| {
+        if let net::Content::Bytes(_) = packet.content() {
+            fibra::task::park();
+        }
+        net::Verdict::Pass
+    });
+    assert!(waits.contains("would block the only thread of the simulation"), "{waits}");
     let used = reason(|packet| match net::loss(0.0) {
         () if packet.to().is_ipv6() => net::Verdict::Drop,
         () => net::Verdict::Pass,
@@ -711,14 +747,16 @@ fn a_race_of_addresses_ends_with_its_deadline() {
 #[test]
 fn a_rule_sees_packets_and_decides() {
     simulate(|| {
-        let (seen, count) = (Arc::new(AtomicU32::new(0)), AtomicU32::new(0));
+        let (seen, count) = (Arc::new(AtomicU32::new(0)), fibra::sync::Mutex::new(0));
         let all = Arc::clone(&seen);
         net::rule(move |packet| {
             all.fetch_add(1, Ordering::Relaxed);
             match packet.content() {
                 // The third piece of each stream is lost once.
-                net::Content::Bytes(_) if count.fetch_add(1, Ordering::Relaxed) % 3 == 2 => {
-                    net::Verdict::Drop
+                net::Content::Bytes(_) => {
+                    let mut count = count.lock();
+                    *count += 1;
+                    if *count % 3 == 0 { net::Verdict::Drop } else { net::Verdict::Pass }
                 }
                 net::Content::End => net::Verdict::Delay(SECOND),
                 _ => net::Verdict::Pass,
@@ -779,12 +817,37 @@ fn a_host_has_one_name_and_one_address() {
     });
     let failure = Sim::builder().build().try_run(|| _ = [host("a", || {}), host("a", || {})]);
     assert!(failure.unwrap_err().reason().contains("\"a\""));
+    let failure = Sim::builder().build().try_run(|| _ = host("localhost", || {}));
+    assert!(failure.unwrap_err().reason().contains("\"localhost\" stands for each host itself"));
+}
+
+#[test]
+fn a_network_without_descriptors_fails_the_run_by_name() {
+    const CHILD: &str = "FIBRA_SIM_TEST_LACKS_DESCRIPTORS";
+    if env::var_os(CHILD).is_none() {
+        let mut child = Command::new(env::current_exe().unwrap());
+        child.args(["a_network_without_descriptors_fails_the_run_by_name", "--exact"]).env(CHILD, "1");
+        let output = child.output().unwrap();
+        return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+    let failure = Sim::builder().build().try_run(|| {
+        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        // All below the next one are in use.
+        let next = File::open("/dev/null").unwrap().as_raw_fd();
+        setrlimit(Resource::Nofile, Rlimit { current: Some(next as u64), maximum }).unwrap();
+        sockets[0].send_to(b"lost", sockets[1].local_addr().unwrap()).unwrap();
+        time::sleep(SECOND);
+    });
+    let reason = failure.unwrap_err().reason().to_owned();
+    assert!(reason.contains("the simulated network has failed: Too many open files"), "{reason}");
 }
 
 /// Five hosts, each of which sends a heartbeat to the four others every second.
 #[test]
 fn an_hour_of_heartbeats() {
     const HOSTS: [&str; 5] = ["a", "b", "c", "d", "e"];
+    let begin = std::time::Instant::now();
     let report = Sim::builder().run(|| {
         let hosts = HOSTS.map(|name| {
             host(name, move || {
@@ -808,4 +871,5 @@ fn an_hour_of_heartbeats() {
         hosts.into_iter().for_each(fibra_sim::Host::join);
     });
     assert!(report.elapsed() >= 3600 * SECOND);
+    println!("an hour of heartbeats takes {:?}", begin.elapsed());
 }

@@ -125,9 +125,36 @@ fn the_environment_repeats_a_run() {
 }
 
 #[test]
+fn the_environment_replays_by_choices_and_by_name() {
+    const CHILD: &str = "FIBRA_SIM_TEST_REPLAYS";
+    if env::var_os(CHILD).is_some() {
+        let (order, told) = slot();
+        Sim::builder().run(move || *told.lock().unwrap() = in_some_order());
+        return println!("order {:?}", order.lock().unwrap());
+    }
+    let choices = if cfg!(fibra_sim) { "1p:0=2,3=1" } else { "1:0=2,3=1" };
+    for schedule in ["random", "fifo", "pct(3,500)", choices] {
+        let (order, told) = slot();
+        replay(17, schedule, move || *told.lock().unwrap() = in_some_order());
+        let child = Command::new(env::current_exe().unwrap())
+            .args(["the_environment_replays_by_choices_and_by_name", "--exact", "--nocapture"])
+            .envs([("FIBRA_SIM_SEED", "17"), ("FIBRA_SIM_REPLAY", schedule), (CHILD, "1")])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stdout);
+        assert!(said.contains(&format!("order {:?}", order.lock().unwrap())), "{schedule}: {said}");
+    }
+}
+
+#[test]
 fn a_deadlock_is_a_failure_that_lists_all_waits() {
     let failure = Sim::builder().build().try_run(fibra::task::park).unwrap_err();
     assert!(failure.reason().contains("all tasks sleep") && failure.reason().contains("park"), "{failure}");
+    let after_a_panic = Sim::builder().build().try_run(|| {
+        assert!(std::panic::catch_unwind(|| panic!("caught")).is_err());
+        fibra::task::park();
+    });
+    assert!(after_a_panic.unwrap_err().reason().starts_with("all tasks sleep"));
 }
 
 #[test]
@@ -187,6 +214,19 @@ fn a_run_of_many_tasks_that_never_ends_is_ended() {
 }
 
 #[test]
+fn a_run_that_a_cancel_does_not_end_is_ended() {
+    let endless = || {
+        fibra::task::shield(|| {
+            loop {
+                fibra::yield_now();
+            }
+        })
+    };
+    let counted = Sim::builder().max_steps(1000).build().try_run(endless).unwrap_err();
+    assert!(counted.reason().contains("more than 1000 steps"), "{counted}");
+}
+
+#[test]
 fn limits_end_a_run() {
     let timed = Sim::builder().time_limit(HOUR).build().try_run(|| fibra::sleep(HOUR * 2)).unwrap_err();
     assert!(timed.reason().contains("time limit"), "{timed}");
@@ -209,6 +249,7 @@ fn a_nondeterministic_program_is_found_and_named() {
     };
     let failure = Sim::builder().check_determinism(true).build().try_run(program).unwrap_err();
     assert!(failure.reason().contains("not deterministic: at step"), "{failure}");
+    assert!(failure.reason().contains("went on with the task spawned at sim/tests/runs.rs:"), "{failure}");
     Sim::builder().check_determinism(true).run(|| drop(in_some_order()));
 }
 
@@ -249,6 +290,17 @@ fn priorities_do_not_starve_the_tasks_that_a_spinner_waits_for() {
 }
 
 #[test]
+#[ignore = "it shows a figure"]
+fn switches_a_second() {
+    let begin = std::time::Instant::now();
+    let report = Sim::builder().run(|| {
+        let tasks = [(); 2].map(|()| fibra::spawn(|| (0..1_000_000).for_each(|_| fibra::yield_now())));
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    });
+    println!("{:.1} million switches a second", report.steps() as f64 / begin.elapsed().as_micros() as f64);
+}
+
+#[test]
 fn misuse_explains_itself() {
     let nested = message(|| _ = Sim::builder().run(|| _ = Sim::builder().run(|| ())));
     assert!(nested.contains("a simulation was started inside a simulation"), "{nested}");
@@ -256,7 +308,16 @@ fn misuse_explains_itself() {
     assert!(timeless.contains("time limit of zero"), "{timeless}");
     let other = message(|| replay(0, "7:1=1", || ()));
     assert!(other.contains("version 7, and this build reads version 1"), "{other}");
+    assert!(message(|| replay(0, "3=1", || ())).contains("does not begin with a version"));
+    let version = if cfg!(fibra_sim) { "1p" } else { "1" };
+    assert!(message(|| replay(0, &format!("{version}:3=x"), || ())).contains("no choice"));
+    let flat = message(|| _ = Sim::builder().schedule(Schedule::Pct { depth: 0 }));
+    assert!(flat.contains("a depth from 1 on"), "{flat}");
     assert!(message(|| assert!(random() > 0)).contains("outside of one"));
+    for refused in [fibra::time::resume, || drop(fibra::time::hold())] {
+        let real = Sim::builder().build().try_run(refused).unwrap_err();
+        assert!(real.reason().contains("has no place in a simulation"), "{real}");
+    }
     if !cfg!(fibra_sim) {
         let explored = message(|| assert!(fibra_sim::check(1, || ()).runs == 1));
         assert!(explored.contains("--cfg fibra_sim"), "{explored}");

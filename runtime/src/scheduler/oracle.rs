@@ -5,13 +5,16 @@
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
+use crate::tasks::task::Task;
+
 /// Chooses the next task of a simulated runtime.
 pub trait Oracle: Send + Sync + 'static {
     /// Returns the index of the task that is to run.
     ///
     /// `ready` has the ids of the tasks that can run, in the order in which they became ready. At a
-    /// point the first one is the running task. The result is an index of `ready`.
-    fn choose(&self, asked: Asked, ready: &[u64]) -> usize;
+    /// point the first one is the running task. `task` returns the one at an index, for its name. The
+    /// result is an index of `ready`.
+    fn choose(&self, asked: Asked, ready: &[u64], task: &dyn Fn(usize) -> Task) -> usize;
 
     /// Takes the news that all tasks sleep for ever, after main tasks were cancelled or the end has begun.
     ///

@@ -13,6 +13,7 @@ use crate::scheduler::oracle::{Asked, Simulation};
 use crate::scheduler::worker::Worker;
 use crate::tasks::context;
 use crate::tasks::header::TaskRef;
+use crate::tasks::task::Task;
 
 impl Worker {
     /// Takes the task that the oracle chooses.
@@ -38,8 +39,10 @@ impl Worker {
     fn ask(&self, simulation: &Simulation, asked: Asked, running: Option<TaskRef>) -> usize {
         let mut ids = simulation.ids.borrow_mut();
         ids.clear();
-        ids.extend(running.into_iter().chain(self.local.iter()).map(|task| task.header().id.get()));
-        simulation.oracle.choose(asked, &ids)
+        let tasks = || running.into_iter().chain(self.local.iter());
+        ids.extend(tasks().map(|task| task.header().id.get()));
+        let task = |index| Task::counted(tasks().nth(index).expect("the task is one of those"));
+        simulation.oracle.choose(asked, &ids, &task)
     }
 
     /// Returns true if another task is to run before the running one goes on.

@@ -4,13 +4,13 @@
 
 use std::any::Any;
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use fastrand::Rng;
+use fibra::task::forbid_suspend;
 
 use crate::host_id::HostId;
 
@@ -120,8 +120,8 @@ pub(super) struct Links {
     pub(super) partitions: BTreeSet<Link>,
     pub(super) holds: BTreeSet<Link>,
     pub(super) rules: Vec<Rule>,
-    /// The first panic of a rule.
-    pub(super) panic: Option<Box<dyn Any + Send>>,
+    /// Why the run is to fail: a panic of a rule.
+    pub(super) failure: Option<String>,
 }
 
 /// The link between two hosts.
@@ -156,7 +156,7 @@ impl Links {
             partitions: BTreeSet::new(),
             holds: BTreeSet::new(),
             rules: Vec::new(),
-            panic: None,
+            failure: None,
         }
     }
 
@@ -176,12 +176,17 @@ impl Links {
     /// Returns how long a packet takes, unless it is lost.
     fn send_once(&mut self, packet: &Packet) -> Option<Duration> {
         let mut time = Duration::ZERO;
+        // The network is locked.
+        let _here = forbid_suspend();
         for rule in &mut self.rules {
             match catch_unwind(AssertUnwindSafe(|| rule(packet))) {
                 Ok(Verdict::Pass) => {}
                 Ok(Verdict::Drop) => return None,
                 Ok(Verdict::Delay(more)) => time += more,
-                Err(panic) => _ = self.panic.get_or_insert(panic),
+                Err(panic) => {
+                    let told = || format!("a rule of the network panicked: {}", text_of(&*panic));
+                    self.failure.get_or_insert_with(told);
+                }
             }
         }
         match packet.hosts {
@@ -206,8 +211,11 @@ impl Links {
     }
 }
 
-impl fmt::Debug for Links {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Links").field("partitions", &self.partitions).field("holds", &self.holds).finish()
-    }
+/// Stands for the message of a panic that has none.
+pub(crate) const NO_MESSAGE: &str = "no message";
+
+/// Returns the message of a panic.
+pub(crate) fn text_of(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or(payload.downcast_ref::<&str>().copied()).unwrap_or(NO_MESSAGE).to_owned()
 }

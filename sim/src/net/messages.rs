@@ -3,13 +3,14 @@
 #![forbid(unsafe_code)]
 
 use std::collections::btree_map::Entry;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use fibra_io::network::Transport;
 use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
 
 use super::descriptors;
 use super::links::{Content, Packet};
@@ -92,33 +93,21 @@ impl State {
     /// Gives the programs the messages that have arrived for them.
     pub(super) fn flush_messages(&mut self) -> io::Result<()> {
         for id in self.waiting.clone() {
-            let inbox = match self.socket(id) {
-                Some(Socket { role: Role::Messages(messages), .. }) => std::mem::take(&mut messages.inbox),
-                _ => VecDeque::new(),
-            };
-            let left = self.give_messages(id, inbox)?;
-            match self.socket(id) {
-                Some(Socket { role: Role::Messages(messages), .. }) if !left.is_empty() => {
-                    messages.inbox = left
-                }
-                _ => _ = self.waiting.remove(&id),
+            if self.give_messages(id)? {
+                self.waiting.remove(&id);
             }
         }
         Ok(())
     }
 
-    /// Gives a program messages. Returns those that there is no room for.
-    fn give_messages(
-        &mut self,
-        id: u64,
-        mut inbox: VecDeque<(SocketAddr, Vec<u8>)>,
-    ) -> io::Result<VecDeque<(SocketAddr, Vec<u8>)>> {
-        while let Some((from, message)) = inbox.pop_front() {
-            let State { sockets, names, .. } = self;
-            let Some(Socket { role: Role::Messages(messages), ours: Some(ours), .. }) = sockets.get_mut(&id)
-            else {
-                break;
-            };
+    /// Gives a program its messages. Returns false if there is no room for all.
+    fn give_messages(&mut self, id: u64) -> io::Result<bool> {
+        let State { sockets, names, .. } = self;
+        let Some(Socket { role: Role::Messages(messages), ours: Some(ours), .. }) = sockets.get_mut(&id)
+        else {
+            return Ok(true);
+        };
+        while let Some((from, message)) = messages.inbox.pop_front() {
             // The system tells the receiver the name of the socket that the message comes from. A connected socket takes
             // messages only from its own, and knows its peer.
             let users = messages.users.clone();
@@ -129,16 +118,16 @@ impl State {
             match descriptors::give_message(sender, &users, &message) {
                 Ok(true) => {}
                 Ok(false) => {
-                    inbox.push_front((from, message));
-                    return Ok(inbox);
+                    messages.inbox.push_front((from, message));
+                    return Ok(false);
                 }
                 Err(_) => {
                     self.remove(id);
-                    break;
+                    return Ok(true);
                 }
             }
         }
-        Ok(VecDeque::new())
+        Ok(true)
     }
 
     /// Forgets a socket of messages that its program has closed, and returns true if it has.
@@ -167,6 +156,11 @@ impl State {
 }
 
 impl Messages {
+    /// Describes a socket whose program's end has that name.
+    pub(super) fn new(users: SocketAddrUnix) -> Self {
+        Messages { users, peer: None, senders: BTreeMap::new(), inbox: VecDeque::new() }
+    }
+
     /// Returns the socket that stands for a sender of messages to this one.
     fn sender(&mut self, from: SocketAddr, names: &mut HashMap<Vec<u8>, SocketAddr>) -> io::Result<&OwnedFd> {
         if self.senders.len() == MOST_SENDERS && !self.senders.contains_key(&from) {

@@ -53,6 +53,7 @@ use crate::context;
 use crate::host_id::HostId;
 use links::Link;
 pub use links::{Content, Packet, Verdict};
+pub(crate) use links::{NO_MESSAGE, text_of};
 use state::State;
 
 /// Sets how long packets between hosts take: each some time of the range.
@@ -130,11 +131,11 @@ pub fn reset(a: &str, b: &str) {
 
 /// Lets `rule` decide on each packet that is sent from now on.
 ///
-/// It runs between the steps of tasks, and must neither wait nor call a function of this module. Several rules are asked in
-/// their order.
+/// It runs between the steps of tasks, or in the task that sends, and must neither call a function of this module nor wait.
+/// So it locks only what no task keeps while it sleeps. Several rules are asked in their order.
 ///
 /// # Panics
-/// See the [module](self#panics).
+/// See the [module](self#panics). A panic of the rule fails the run, and a wait is one.
 ///
 /// # Examples
 /// ```

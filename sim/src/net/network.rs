@@ -2,30 +2,30 @@
 
 #![forbid(unsafe_code)]
 
-use std::any::Any;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Instant;
 
 use fibra_io::network::{self, SocketOption, Transport};
 use rustix::io::Errno;
 
 use super::descriptors;
-use super::state::{Messages, Role, State, next_process};
+use super::state::{Messages, Process, Role, State};
 use crate::host_id::HostId;
+
+/// How many descriptors a simulation has beside those of its sockets.
+const OWN_DESCRIPTORS: usize = 4;
 
 /// The network of one run.
 pub(crate) struct Network {
     state: Mutex<State>,
     tasks: Mutex<Tasks>,
-    on_panic: OnceLock<OnPanic>,
+    /// Fails the run: for a panic of a rule, or an error of the system.
+    fail: Box<dyn Fn(String) + Send + Sync>,
 }
-
-/// Takes the panic of a rule.
-type OnPanic = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
 /// The hosts of the tasks, by their ids, except those of the main host.
 #[derive(Default)]
@@ -58,22 +58,18 @@ impl Tasks {
 impl Network {
     /// # Errors
     /// If the process has no descriptor left.
-    pub(crate) fn new(seed: u64) -> io::Result<Self> {
-        Ok(Network {
-            state: Mutex::new(State::new(seed)?),
-            tasks: Mutex::default(),
-            on_panic: OnceLock::new(),
-        })
+    pub(crate) fn new(seed: u64, fail: impl Fn(String) + Send + Sync + 'static) -> io::Result<Self> {
+        let state = Mutex::new(State::new(seed)?);
+        Ok(Network { state, tasks: Mutex::default(), fail: Box::new(fail) })
     }
 
     pub(crate) fn tasks(&self) -> MutexGuard<'_, Tasks> {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has panics of rules told to `told`.
-    pub(crate) fn on_panic(&self, told: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) {
-        // Called once.
-        _ = self.on_panic.set(Box::new(told));
+    /// Returns how many descriptors the simulation has, about.
+    pub(crate) fn descriptors(&self) -> usize {
+        OWN_DESCRIPTORS + self.state.try_lock().map_or(0, |state| 2 * state.sockets.len())
     }
 
     /// Adds a host.
@@ -99,7 +95,7 @@ impl Network {
     pub(crate) fn restart(&self, host: HostId) {
         let mut state = self.lock();
         let machine = state.host(host);
-        (machine.is_up, machine.process) = (true, next_process());
+        (machine.is_up, machine.process) = (true, Process::new());
     }
 
     /// Returns false between a crash and the restart. May be called in a panic of a rule.
@@ -109,17 +105,17 @@ impl Network {
 
     /// Returns the number of a host's process.
     pub(crate) fn process_of(&self, host: HostId) -> u64 {
-        self.lock().host(host).process
+        self.lock().host(host).process.0
     }
 
     #[track_caller]
     pub(super) fn with<R>(&self, act: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         let done = act(&mut state);
-        let panic = state.links.panic.take();
+        let failure = state.links.failure.take();
         drop(state);
-        if let (Some(panic), Some(told)) = (panic, self.on_panic.get()) {
-            told(panic);
+        if let Some(reason) = failure {
+            (self.fail)(reason);
         }
         done
     }
@@ -155,15 +151,7 @@ impl network::Network for Network {
             Transport::Messages => {
                 let pair = descriptors::messages()?;
                 let users = descriptors::name_of(&pair.users)?;
-                (
-                    pair,
-                    Role::Messages(Messages {
-                        users,
-                        peer: None,
-                        senders: BTreeMap::new(),
-                        inbox: VecDeque::new(),
-                    }),
-                )
+                (pair, Role::Messages(Messages::new(users)))
             }
         };
         self.lock().add(host, pair, role).map(|(_, users)| users)
@@ -247,7 +235,11 @@ impl network::Network for Network {
     }
 
     fn step(&self) -> io::Result<()> {
-        self.with(State::step)
+        let told = |error| format!("the simulated network has failed: {error}");
+        self.with(|state| {
+            state.links.failure = state.step().map_err(told).err().or(state.links.failure.take())
+        });
+        Ok(())
     }
 
     fn next_arrival(&self) -> Option<Instant> {

@@ -58,8 +58,7 @@ pub(super) struct Machine {
     pub(super) ips: [IpAddr; 2],
     /// False between a crash and the restart.
     pub(super) is_up: bool,
-    /// The number of its present process.
-    pub(super) process: u64,
+    pub(super) process: Process,
     next_port: u16,
 }
 
@@ -125,7 +124,7 @@ impl State {
             IpAddr::V4(Ipv4Addr::new(10, 0, high, low)),
             IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, number)),
         ];
-        let process = next_process();
+        let process = Process::new();
         let name = name.to_owned();
         self.hosts.push(Machine { name, ips, is_up: true, process, next_port: CHOSEN_PORTS.start });
         HostId(number - 1)
@@ -412,11 +411,21 @@ impl State {
     }
 }
 
-/// Numbers the processes of all simulations.
-pub(super) fn next_process() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    // Relaxed: only the uniqueness of the number counts.
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// The number of a host's present process, which no other process of any simulation has.
+pub(super) struct Process(pub(super) u64);
+
+impl Process {
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        // Relaxed: only the uniqueness of the number counts.
+        Process(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        fibra::signal::end_simulated(self.0);
+    }
 }
 
 impl Role {

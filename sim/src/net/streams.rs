@@ -257,7 +257,9 @@ impl State {
 
     /// Something has come for one end of a connection.
     pub(super) fn arrive_at_stream(&mut self, packet: Packet) -> io::Result<()> {
-        let Some(id) = packet.target.filter(|id| self.stream(*id).is_some()) else {
+        // One that has failed to connect is gone for the other end.
+        let is_there = |(stream, _): (&mut Stream, _)| !matches!(stream.phase, Phase::Failed(_));
+        let Some(id) = packet.target.filter(|id| self.stream(*id).is_some_and(is_there)) else {
             if !matches!(packet.content, Content::Reset | Content::Refused { .. }) {
                 self.answer(&packet, Content::Reset);
             }

@@ -196,6 +196,13 @@ fn workers() -> usize {
     Handle::current().workers()
 }
 
+#[fibra::main(workers = 1, start_paused = true)]
+fn an_hour() {
+    let begin = fibra::time::now();
+    fibra::sleep(Duration::from_secs(3600));
+    assert!(fibra::time::now() - begin >= Duration::from_secs(3600));
+}
+
 #[fibra::main(workers = 1)]
 fn never() -> ! {
     panic!("never returns")
@@ -211,6 +218,7 @@ pub(crate) fn opaque() -> impl Iterator<Item = u32> {
 #[test]
 fn main_runs_a_function_as_the_first_task() {
     assert_eq!((named().unwrap(), workers(), opaque().sum::<u32>()), (0, 2, 3));
+    an_hour();
     let panic = panic::catch_unwind(|| never()).unwrap_err();
     assert_eq!(panic.downcast_ref(), Some(&"never returns"));
 }

@@ -31,10 +31,10 @@ pub mod arguments {
 //                             ^ unknown argument `seed`, known: `workers`, `timeout`, `start_paused`, `seeds`, `schedule`
     fn unknown() {}
     #[fibra::main(timeout = "1s")]
-//                ^ unknown argument `timeout`, known: `workers`
+//                ^ unknown argument `timeout`, known: `workers`, `start_paused`
     fn unknown_in_main() {}
     #[fibra::test(workers = 2, seeds = 1000)]
-//                             ^ `seeds` and `schedule` make a simulation, which takes no other arguments
+//                             ^ `seeds` and `schedule` make a simulation, whose runtime takes no arguments
     fn both() {}
     #[fibra::test(schedule = 3)]
 //                           ^ `schedule` takes a schedule, such as "random" or "pct(3)"
