@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all. Before that it
-# runs the examples simulated, with many seeds.
+# runs the examples and raft simulated, with many seeds.
 # Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]; a quick look: ci/stress.sh 1 park
 cd "$(dirname "$0")/.." || exit 1
 count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp) list=$(mktemp)
@@ -37,6 +37,7 @@ all() {
     binaries -p fibra --features compat-examples,store-examples,tls-examples,websocket-examples "$@" &&
         binaries -p fibra-runtime -p fibra-sync "$@" &&
         binaries -p fibra-io --features compat-tests "$@" &&
+        binaries -p fibra-sim --test attribute --test interpose --test network --test runs --test scripted --test tls --test websocket "$@" &&
         binaries -p fibra-bench "$@"
 }
 
@@ -59,7 +60,7 @@ be_idle() {
 all >"$list" && all --release >>"$list" || { echo "the tests do not build"; exit 1; }
 chosen <"$list" >"$log" || exit 1
 mapfile -t tests <"$log"
-binaries -p fibra-sim --test examples --release >"$list" || { echo "the simulated tests do not build"; exit 1; }
+binaries -p fibra-sim --test examples --test raft --release >"$list" || { echo "the simulated tests do not build"; exit 1; }
 chosen <"$list" >"$log" || exit 1
 mapfile -t simulated <"$log"
 ((${#tests[@]} + ${#simulated[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
