@@ -104,7 +104,7 @@ fn a_failure_is_told_with_the_line_that_repeats_it() {
     let line =
         format!("replay with FIBRA_SIM_SEED={} FIBRA_SIM_REPLAY={}", failure.seed(), failure.schedule());
     assert!(text.ends_with(&line), "{text}");
-    let again = message(|| replay(failure.seed(), &failure.schedule(), program));
+    let again = message(|| replay(failure.seed(), failure.schedule(), program));
     assert_eq!(again, text, "a schedule string replays");
 }
 

@@ -1,5 +1,7 @@
 //! How an exhaustive exploration goes through its runs.
 
+#![forbid(unsafe_code)]
+
 use std::collections::HashSet;
 
 use super::*;
