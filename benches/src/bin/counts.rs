@@ -38,13 +38,14 @@ const CLIENT: &str = "client";
 /// A path by name: what one time is, and the path so many times.
 type Path = (&'static str, &'static str, fn(u64));
 
-const PATHS: [Path; 9] = [
+const PATHS: [Path; 10] = [
     ("yield", "one of two tasks yields to the other", yields),
     ("lock", "a free mutex is locked and unlocked", locks),
     ("spawn", "a task is spawned and joined", spawns),
     ("item", "a number goes through a channel of 128 slots", items),
     ("event", "two tasks wake each other by events, there and back", events),
     ("slot", "two tasks send to each other over one slot, there and back", slots),
+    ("clock", "the clock of tasks and timers is read", clocks),
     ("timeout", "a timeout around what does not wait", timeouts),
     ("scope", "a scope of two children", scopes),
     ("echo", "the server answers a request of 64 bytes, of 64 connections", echoes),
@@ -128,6 +129,10 @@ fn slots(times: u64) {
         });
     };
     both(asking, move || (0..times).for_each(|_| send(&back, receive(&arrived))));
+}
+
+fn clocks(times: u64) {
+    (0..times).for_each(|_| _ = black_box(fibra::time::now()));
 }
 
 fn timeouts(times: u64) {
