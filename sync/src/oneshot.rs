@@ -191,7 +191,7 @@ impl<T> Sender<T> {
 
     fn closed_to(&mut self, deadline: Option<Instant>) -> bool {
         wait::checkpoint();
-        self.half().wait_closed(deadline)
+        self.half().wait(Side::Sender, deadline)
     }
 
     fn half(&self) -> &Half<T> {
@@ -206,7 +206,7 @@ impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
         if let Some(half) = self.half.take() {
             wait::point();
-            half.hang_up();
+            half.leave(Side::Sender);
         }
     }
 }
@@ -233,11 +233,8 @@ impl<T> Receiver<T> {
     /// ```
     #[inline(always)]
     pub fn recv(mut self) -> Result<T, RecvError> {
-        match self.recv_to(None) {
-            Ok(value) => Ok(value),
-            Err(RecvTimeoutError::Closed) => Err(RecvError),
-            Err(RecvTimeoutError::Timeout) => unreachable!("there is no deadline"),
-        }
+        self.await_outcome(None);
+        self.take_outcome(RecvError)
     }
 
     /// Waits for the value, at most for `timeout`.
@@ -275,12 +272,17 @@ impl<T> Receiver<T> {
 
     #[inline(always)]
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        wait::checkpoint();
-        if self.half.is_none() {
-            return Err(RecvTimeoutError::Closed);
+        match self.await_outcome(deadline) {
+            true => self.take_outcome(RecvTimeoutError::Closed),
+            false => Err(RecvTimeoutError::Timeout),
         }
-        let outcome = Half::receive(&mut self.half, deadline).ok_or(RecvTimeoutError::Timeout)?;
-        outcome.ok_or(RecvTimeoutError::Closed)
+    }
+
+    /// Waits until a receive need not wait. Returns false if the deadline came first.
+    #[inline(always)]
+    fn await_outcome(&self, deadline: Option<Instant>) -> bool {
+        wait::checkpoint();
+        self.half.as_ref().is_none_or(|half| half.wait(Side::Receiver, deadline))
     }
 
     /// Takes the value without waiting.
@@ -301,7 +303,7 @@ impl<T> Receiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         wait::charge();
         match self.has_outcome() {
-            true => self.take_outcome().ok_or(TryRecvError::Closed),
+            true => self.take_outcome(TryRecvError::Closed),
             false => Err(TryRecvError::Empty),
         }
     }
@@ -312,7 +314,7 @@ impl<T> Receiver<T> {
     }
 
     /// Makes an arm of a select, where a receive has to wait.
-    pub(crate) fn queue_arm(&self) -> QueueArm<'_, State<T>, Option<T>, 3, Half<T>> {
+    pub(crate) fn queue_arm(&self) -> QueueArm<'_, State<T>, (), 2, Half<T>> {
         self.half.as_ref().expect("a receiver whose outcome was received does not wait").arm()
     }
 
@@ -347,9 +349,13 @@ impl<T> Receiver<T> {
         self.half.as_ref().is_some_and(Half::has_value)
     }
 
-    /// Leaves the channel, with the value if there is one.
-    fn take_outcome(&mut self) -> Option<T> {
-        self.half.take()?.take()
+    /// Leaves the channel, with the value if there is one, and with `closed` otherwise.
+    #[inline(always)]
+    fn take_outcome<E>(&mut self, closed: E) -> Result<T, E> {
+        match self.half.take() {
+            Some(half) => half.take_or(closed),
+            None => Err(closed),
+        }
     }
 }
 
@@ -357,9 +363,9 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         let Some(half) = self.half.take() else { return };
         wait::point();
-        if let Some(value) = half.take() {
-            // No cancellation cuts its destructor short.
-            shield(|| drop(value));
+        if let Some(channel) = half.leave(Side::Receiver) {
+            // With a value that was not received: no cancellation cuts its destructor short.
+            shield(|| drop(channel));
         }
     }
 }
@@ -377,7 +383,7 @@ impl<T> Future for Receiver<T> {
         if budget::gives_way(&mut self.gave_way, cx) {
             return Poll::Pending;
         }
-        Poll::Ready(self.take_outcome().ok_or(RecvError))
+        Poll::Ready(self.take_outcome(RecvError))
     }
 }
 

@@ -83,7 +83,7 @@ mod mutex;
 mod oneshot {
     mod state;
 
-    pub(crate) use state::{Half, pair};
+    pub(crate) use state::{Half, Side, pair};
 }
 #[path = "../src/patience.rs"]
 mod patience;

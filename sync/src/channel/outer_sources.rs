@@ -12,7 +12,7 @@ use super::selectable::{Selectable, sealed};
 use crate::wait::QueueArm;
 use crate::{broadcast, oneshot, watch};
 
-type OneshotArm<'a, T> = QueueArm<'a, oneshot::State<T>, Option<T>, 3, oneshot::Half<T>>;
+type OneshotArm<'a, T> = QueueArm<'a, oneshot::State<T>, (), 2, oneshot::Half<T>>;
 type BroadcastArm<'a, T> = QueueArm<'a, broadcast::State<Arc<T>>, (), 2, broadcast::Receiver<T>>;
 type WatchArm<'a, T> = QueueArm<'a, watch::Counts, (), 3, watch::Receiver<T>>;
 

@@ -2,23 +2,25 @@
 //!
 //! Each side ends once: the sender with or without a value, the receiver when it wants none any
 //! more. The peer waits for that in the queue, or leaves a waker if it is polled. One lock guards
-//! the state. Values are dropped and wakers called after the unlock.
+//! the state. Wakers are called after the unlock.
 //!
-//! The channel is one allocation, which the side that leaves second frees. A sender leaves as it ends.
-//! So a receiver that was served knows that it is the second: the unlock, which is the sender's last
-//! touch of the channel, comes before the wake.
+//! The channel is one allocation, which the side that leaves second takes over and frees. A sender leaves as it ends: so a
+//! receiver whose wait is over leaves second, and moves the value once, out of the channel into its result.
 
+use std::mem;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 use crate::primitive::{AtomicUsize, Ordering};
-use crate::wait::{self, Admit, ArmPolicy, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
+use crate::wait::{
+    self, Admit, ArmPolicy, LockedQueue, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
+};
 
 static ONESHOT: WaitDescription = WaitDescription::new("oneshot");
 
-/// The lane of selects that wait for the sender to end. They leave the value where it is.
-const SELECTS: usize = 2;
+/// A lane for each side.
+const LANES: usize = 2;
 
 /// Names a side of the channel. Its number is the lane in which it waits for its peer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,11 +32,11 @@ pub(crate) enum Side {
 /// The hold of one side on a channel. Leaving gives it up.
 pub struct Half<T>(NonNull<Channel<T>>);
 
-/// Holds the value and the two sides. A waiting receiver is handed the value itself.
-struct Channel<T> {
+/// Holds the value and the two sides.
+pub(crate) struct Channel<T> {
     /// The sides that have ended, and ONE_LEFT. Changes under the lock, and is read without it.
     word: AtomicUsize,
-    queue: WaitQueue<State<T>, Option<T>, 3>,
+    queue: WaitQueue<State<T>, (), LANES>,
 }
 
 /// The value, and wakers beside the waiters.
@@ -81,59 +83,58 @@ impl<T> Half<T> {
     }
 
     /// Sends the value and leaves. Gives the value back if the receiver has ended.
+    ///
+    /// No closure carries the value, which may be large.
     #[inline]
     pub(crate) fn send(self, value: T) -> Result<(), T> {
-        self.leave_after(Side::Sender, |state, is_closed| match is_closed {
-            true => Err(value),
-            false => {
-                state.value = Some(value);
-                Ok(())
-            }
-        })
+        let channel = self.channel();
+        let mut queue = channel.queue.lock_or_first(|| ());
+        if channel.has_ended(Side::Receiver) {
+            drop(queue);
+            self.leave(Side::Sender);
+            return Err(value);
+        }
+        // An assignment would drop what was there, and keep the value elsewhere meanwhile.
+        mem::forget(mem::replace(&mut queue.state().value, Some(value)));
+        let wakers = channel.leave(Side::Sender, queue);
+        self.finish(wakers);
+        Ok(())
     }
 
-    /// Leaves as the sender, without a value.
+    /// Leaves as `side`, and wakes the peer. Returns the channel if the peer has left before.
     #[inline(never)]
-    pub(crate) fn hang_up(self) {
-        self.leave_after(Side::Sender, |_, _| ());
-    }
-
-    /// Leaves as the receiver, with the value if one was sent.
-    #[inline(never)]
-    pub(crate) fn take(self) -> Option<T> {
+    pub(crate) fn leave(self, side: Side) -> Option<Box<Channel<T>>> {
         let channel = self.channel();
         // The sender leaves under the lock, and the unlock is its last touch: no lock is needed after that.
-        if channel.has_ended(Side::Sender) && !channel.queue.is_locked() {
-            // SAFETY: the sender has left, and this side does now.
-            return unsafe { self.last() }.queue.get_mut().value.take();
-        }
-        self.leave_after(Side::Receiver, |state, _| state.value.take())
+        let is_second =
+            side == Side::Receiver && channel.has_ended(Side::Sender) && !channel.queue.is_locked();
+        let wakers = match is_second {
+            true => None,
+            false => channel.leave(side, channel.queue.lock_or_first(|| ())),
+        };
+        self.finish(wakers)
     }
 
-    /// Leaves as `side` after `act`, which learns whether the peer has ended. Wakes the peer.
+    /// Leaves as the receiver, with the value if one was sent, and with `closed` otherwise.
+    #[inline]
+    pub(crate) fn take_or<E>(self, closed: E) -> Result<T, E> {
+        match self.leave(Side::Receiver) {
+            Some(channel) => channel.into_value_or(closed),
+            None => Err(closed),
+        }
+    }
+
+    /// Calls the wakers for the first side that leaves. Returns the channel to the second, which has none.
     #[inline(always)]
-    fn leave_after<R>(self, side: Side, act: impl FnOnce(&mut State<T>, bool) -> R) -> R {
-        let channel = self.channel();
-        let (result, wakers) = channel.queue.with(|state, waiters| {
-            let result = act(state, channel.has_ended(side.other()));
-            let is_first = channel.note(ONE_LEFT);
-            (result, is_first.then(|| channel.end(side, state, waiters)))
-        });
+    fn finish(self, wakers: Option<Wakers>) -> Option<Box<Channel<T>>> {
         match wakers {
-            Some(wakers) => wakers.call(),
-            // SAFETY: both sides have left.
-            None => drop(unsafe { self.last() }),
+            Some(wakers) => {
+                wakers.call();
+                None
+            }
+            // SAFETY: the channel came from a box. Both sides have left, so no other half reaches it any more.
+            None => Some(unsafe { Box::from_raw(self.0.as_ptr()) }),
         }
-        result
-    }
-
-    /// Takes the channel over.
-    ///
-    /// # Safety
-    /// Both sides have left.
-    unsafe fn last(self) -> Box<Channel<T>> {
-        // SAFETY: the channel came from a box, and no other half reaches it any more.
-        unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 
     /// Ends the receiver, which stays.
@@ -142,30 +143,11 @@ impl<T> Half<T> {
         channel.queue.with(|state, waiters| channel.end(Side::Receiver, state, waiters)).call();
     }
 
-    /// Waits for the outcome, and leaves with it as the receiver. Returns `None` if the deadline came first.
-    ///
-    /// Takes the half out of its place once it has left.
+    /// Waits as `me` until a side has ended. Returns false if the deadline came first.
     #[inline]
-    pub(crate) fn receive(place: &mut Option<Self>, deadline: Option<Instant>) -> Option<Option<T>> {
-        let channel = place.as_ref()?.channel();
-        let served = match channel.is_over() {
-            true => None,
-            false => match channel.wait(Side::Receiver, deadline) {
-                (Outcome::Served, given) => Some(given),
-                (Outcome::Done(()), _) => None,
-                (Outcome::TimedOut | Outcome::Cancelled, _) => return None,
-            },
-        };
-        let half = place.take()?;
-        let Some(given) = served else { return Some(half.take()) };
-        // SAFETY: the sender, which has served this side, left under the same lock. Its wake has come since.
-        drop(unsafe { half.last() });
-        Some(given)
-    }
-
-    /// Waits until the receiver has ended. Returns false if the deadline came first.
-    pub(crate) fn wait_closed(&self, deadline: Option<Instant>) -> bool {
-        matches!(self.channel().wait(Side::Sender, deadline).0, Outcome::Done(()) | Outcome::Served)
+    pub(crate) fn wait(&self, me: Side, deadline: Option<Instant>) -> bool {
+        let channel = self.channel();
+        channel.is_over() || channel.wait(me, deadline)
     }
 
     /// Returns true if the receiver has ended.
@@ -179,8 +161,8 @@ impl<T> Half<T> {
     }
 
     /// Makes an arm of a select for the end of the sender.
-    pub(crate) fn arm(&self) -> QueueArm<'_, State<T>, Option<T>, 3, Self> {
-        QueueArm::new(&self.channel().queue, SELECTS, None, self).described(&ONESHOT)
+    pub(crate) fn arm(&self) -> QueueArm<'_, State<T>, (), LANES, Self> {
+        QueueArm::new(&self.channel().queue, Side::Receiver as usize, (), self).described(&ONESHOT)
     }
 
     /// Returns true if a value was sent and not taken.
@@ -205,8 +187,8 @@ impl<T> Half<T> {
     }
 }
 
-impl<T> ArmPolicy<State<T>, Option<T>, 3> for Half<T> {
-    fn is_ready(&self, _: &State<T>, _: &mut Option<T>, _: &Waiters<'_, Option<T>, 3>) -> bool {
+impl<T> ArmPolicy<State<T>, (), LANES> for Half<T> {
+    fn is_ready(&self, _: &State<T>, (): &mut (), _: &Waiters<'_, (), LANES>) -> bool {
         self.has_outcome()
     }
 }
@@ -253,33 +235,46 @@ impl<T> Channel<T> {
 
     /// Ends a side and serves its peer, under the lock.
     #[inline]
-    fn end(&self, side: Side, state: &mut State<T>, waiters: &mut Waiters<'_, Option<T>, 3>) -> Wakers {
+    fn end(&self, side: Side, state: &mut State<T>, waiters: &mut Waiters<'_, (), LANES>) -> Wakers {
         let unused = state.wakers[side as usize].take();
         if !self.note(side.bit()) {
             return Wakers { peer: None, unused };
         }
         let peer = side.other() as usize;
-        waiters.serve_front(peer, |given| *given = state.value.take());
-        if side == Side::Sender {
-            waiters.serve_all(SELECTS);
-        }
+        waiters.serve_all(peer);
         Wakers { peer: state.wakers[peer].take(), unused }
     }
 
-    /// Waits as `me` until the peer ends. `Done` if a side has ended.
+    /// Leaves as `side`, under the lock. Returns `None` if the peer has left before.
     #[inline(always)]
-    fn wait(&self, me: Side, deadline: Option<Instant>) -> (Outcome<()>, Option<T>) {
+    fn leave(&self, side: Side, queue: LockedQueue<'_, State<T>, (), LANES>) -> Option<Wakers> {
+        queue.with(|state, waiters| self.note(ONE_LEFT).then(|| self.end(side, state, waiters)))
+    }
+
+    /// Waits as `me` until a side has ended. Returns false if the deadline came first.
+    #[inline(always)]
+    fn wait(&self, me: Side, deadline: Option<Instant>) -> bool {
         let mut unused = None;
-        self.queue.wait(
+        let (outcome, ()) = self.queue.wait(
             me as usize,
-            None,
+            (),
             Until::unwind(deadline).spinning().described(&ONESHOT),
-            |state, _, _| {
+            |state, (), _| {
                 unused = state.wakers[me as usize].take();
                 if self.is_over() { Admit::Done(()) } else { Admit::Back }
             },
             || (),
-            |_, _, _, _| (),
-        )
+            |_, (), _, _| (),
+        );
+        matches!(outcome, Outcome::Done(()) | Outcome::Served)
+    }
+
+    /// Returns the value if one was sent, and `closed` otherwise.
+    #[inline]
+    pub(crate) fn into_value_or<E>(mut self: Box<Self>, closed: E) -> Result<T, E> {
+        match self.queue.get_mut().value.take() {
+            Some(value) => Ok(value),
+            None => Err(closed),
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::oneshot::{self, Half};
+use crate::oneshot::{self, Half, Side};
 use crate::primitive::check_bounded;
 use crate::wait::over;
 
@@ -23,9 +23,8 @@ fn a_value_is_received_once() {
     check_bounded(3, || {
         let (sender, receiver) = pair();
         let sending = thread::spawn(move || sender.send(7).unwrap());
-        let mut place = Some(receiver);
-        assert_eq!(Half::receive(&mut place, None), Some(Some(7)));
-        assert!(place.is_none());
+        assert!(receiver.wait(Side::Receiver, None));
+        assert_eq!(receiver.take_or(()), Ok(7));
         sending.join().unwrap();
     });
 }
@@ -35,9 +34,10 @@ fn a_value_is_received_once() {
 fn a_receiver_learns_that_no_value_comes() {
     check_bounded(3, || {
         let (sender, receiver) = pair::<u8>();
-        let leaving = thread::spawn(move || sender.hang_up());
-        assert_eq!(Half::receive(&mut Some(receiver), None), Some(None));
-        leaving.join().unwrap();
+        let leaving = thread::spawn(move || sender.leave(Side::Sender).is_none());
+        assert!(receiver.wait(Side::Receiver, None));
+        assert_eq!(receiver.take_or(()), Err(()));
+        assert!(leaving.join().unwrap());
     });
 }
 
@@ -49,8 +49,8 @@ fn a_value_is_dropped_once_as_the_receiver_leaves() {
         let (sender, receiver) = pair();
         let sent = Arc::clone(&value);
         let sending = thread::spawn(move || sender.send(sent).is_ok());
-        let taken = receiver.take();
-        assert_eq!(sending.join().unwrap(), taken.is_some());
+        let taken = receiver.take_or(());
+        assert_eq!(sending.join().unwrap(), taken.is_ok());
         drop(taken);
         assert_eq!(Arc::strong_count(&value), 1);
     });
@@ -62,10 +62,12 @@ fn a_late_value_is_kept_for_the_receiver() {
     check_bounded(3, || {
         let (sender, receiver) = pair();
         let sending = thread::spawn(move || sender.send(7).unwrap());
-        let mut place = Some(receiver);
-        let in_time = Half::receive(&mut place, Some(over())).flatten();
-        sending.join().unwrap();
-        let late = place.and_then(|receiver| receiver.take());
-        assert_eq!(in_time.or(late), Some(7));
+        if receiver.wait(Side::Receiver, Some(over())) {
+            assert_eq!(receiver.take_or(()), Ok(7));
+            sending.join().unwrap();
+        } else {
+            sending.join().unwrap();
+            assert_eq!(receiver.take_or(()), Ok(7));
+        }
     });
 }
