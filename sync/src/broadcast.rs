@@ -323,11 +323,7 @@ impl<T: Clone> Receiver<T> {
     /// If this receiver lost messages; the next receive goes on with the oldest that is kept. If
     /// all senders are dropped and all messages received.
     pub fn recv(&mut self) -> Result<T, RecvError> {
-        self.recv_to(None).map_err(|error| match error {
-            RecvTimeoutError::Closed => RecvError::Closed,
-            RecvTimeoutError::Lagged(missed) => RecvError::Lagged(missed),
-            RecvTimeoutError::Timeout => unreachable!("there is no deadline"),
-        })
+        taken(self.receive(None), untimed)
     }
 
     /// Waits for the next message, at most for `timeout`.
@@ -366,16 +362,19 @@ impl<T: Clone> Receiver<T> {
     }
 
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        wait::checkpoint();
-        let received = match self.receive_now() {
-            Received::Empty => self.ring.receive(&mut self.next, deadline).unwrap_or(Received::Empty),
-            received => received,
-        };
-        taken(received).map_err(|error| match error {
+        taken(self.receive(deadline), |error| match error {
             TryRecvError::Empty => RecvTimeoutError::Timeout,
             TryRecvError::Closed => RecvTimeoutError::Closed,
             TryRecvError::Lagged(missed) => RecvTimeoutError::Lagged(missed),
         })
+    }
+
+    fn receive(&mut self, deadline: Option<Instant>) -> Received<Arc<T>> {
+        wait::checkpoint();
+        match self.receive_now() {
+            Received::Empty => self.ring.receive(&mut self.next, deadline).unwrap_or(Received::Empty),
+            received => received,
+        }
     }
 
     /// Waits for the next message, as a future.
@@ -386,11 +385,7 @@ impl<T: Clone> Receiver<T> {
     /// As for [`recv`](Receiver::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {
         budget::charge().await;
-        taken(self.ring.receive_async(&mut self.next).await).map_err(|error| match error {
-            TryRecvError::Closed => RecvError::Closed,
-            TryRecvError::Lagged(missed) => RecvError::Lagged(missed),
-            TryRecvError::Empty => unreachable!("there is no deadline"),
-        })
+        taken(self.ring.receive_async(&mut self.next).await, untimed)
     }
 
     /// Takes the next message without waiting.
@@ -410,7 +405,7 @@ impl<T: Clone> Receiver<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         wait::charge();
-        taken(self.receive_now())
+        taken(self.receive_now(), |error| error)
     }
 
     fn receive_now(&mut self) -> Received<Arc<T>> {
@@ -418,13 +413,23 @@ impl<T: Clone> Receiver<T> {
     }
 }
 
-/// Makes the receiver's own value of a message, outside of the lock.
-fn taken<T: Clone>(received: Received<Arc<T>>) -> Result<T, TryRecvError> {
+/// Makes the receiver's own value of a message, outside of the lock. `fail` makes the error.
+#[inline(always)]
+fn taken<T: Clone, E>(received: Received<Arc<T>>, fail: impl FnOnce(TryRecvError) -> E) -> Result<T, E> {
     match received {
         Received::Message(message) => Ok(Arc::unwrap_or_clone(message)),
-        Received::Lagged(missed) => Err(TryRecvError::Lagged(missed)),
-        Received::Empty => Err(TryRecvError::Empty),
-        Received::Closed => Err(TryRecvError::Closed),
+        Received::Lagged(missed) => Err(fail(TryRecvError::Lagged(missed))),
+        Received::Empty => Err(fail(TryRecvError::Empty)),
+        Received::Closed => Err(fail(TryRecvError::Closed)),
+    }
+}
+
+/// Makes the error of a receive without a deadline.
+fn untimed(error: TryRecvError) -> RecvError {
+    match error {
+        TryRecvError::Closed => RecvError::Closed,
+        TryRecvError::Lagged(missed) => RecvError::Lagged(missed),
+        TryRecvError::Empty => unreachable!("there is no deadline"),
     }
 }
 

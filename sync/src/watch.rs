@@ -174,7 +174,8 @@ impl<T> Sender<T> {
         if self.receivers() == 0 {
             return Err(SendError(value));
         }
-        drop(Shielded::new(self.send_replace(value)));
+        let mut value = Shielded::new(value);
+        self.send_modify(|old| mem::swap(old, &mut value));
         Ok(())
     }
 

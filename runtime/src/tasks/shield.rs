@@ -101,8 +101,9 @@ impl<T> DerefMut for Shielded<T> {
 
 impl<T> Drop for Shielded<T> {
     fn drop(&mut self) {
-        if let Some(value) = self.0.take().filter(|_| mem::needs_drop::<T>()) {
-            shield(|| drop(value));
+        if mem::needs_drop::<T>() && self.0.is_some() {
+            // In place, since it may be large.
+            shield(|| self.0 = None);
         }
     }
 }
