@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::future::IntoFuture;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 
 use crate::coroutine::stop::Stop;
@@ -56,9 +56,15 @@ use crate::waiter::description::{EndedBy, WaitDescription};
 /// # });
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[inline(always)]
 #[track_caller]
 pub fn block_on<F: IntoFuture>(future: F) -> F::Output {
-    let mut future = pin!(future.into_future());
+    // In the frame of the caller, so that it is moved into no other.
+    block_on_pinned(pin!(future.into_future()))
+}
+
+#[track_caller]
+fn block_on_pinned<F: Future>(mut future: Pin<&mut F>) -> F::Output {
     let (signal, waker) = WakerSignal::new();
     let mut context = Context::from_waker(&waker);
     let until = Until::unwind(None)

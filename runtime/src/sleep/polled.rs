@@ -66,6 +66,7 @@ enum Landing {
 
 impl<S: WaitStrategy> Polled<S> {
     /// Makes a sleep that has not begun.
+    #[inline(always)]
     pub fn new(how: S) -> Self {
         Polled { how, state: State::New, cell: Cell::new(), _pinned: std::marker::PhantomPinned }
     }

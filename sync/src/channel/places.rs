@@ -25,10 +25,8 @@ pub(crate) enum Place<T> {
     /// The message of a waiting sender, or for a receiver that was served. None for one that waits, for a watcher, and once it
     /// was taken.
     Message(Option<T>),
-    /// Nothing yet: the send arm of a select, or a reservation, which makes its message once it is granted.
-    Arm,
-    /// A send arm or a reservation that may send.
-    Granted(Grant<T>),
+    /// The right to send, once it was granted: of the send arm of a select, or of a reservation, which make their message then.
+    Arm(Option<Grant<T>>),
 }
 
 /// The right with which a send arm is selected, or a place reserved.
@@ -41,6 +39,7 @@ pub(crate) enum Grant<T> {
 
 impl<T> Place<T> {
     pub(crate) const EMPTY: Self = Place::Message(None);
+    pub(crate) const ARM: Self = Place::Arm(None);
 
     #[inline(always)]
     pub(crate) fn of(message: T) -> Self {
@@ -52,7 +51,7 @@ impl<T> Place<T> {
     }
 
     pub(crate) fn is_arm(&self) -> bool {
-        matches!(self, Place::Arm)
+        matches!(self, Place::Arm(None))
     }
 
     /// Puts a message into the place of a receiver, which has none.
@@ -67,16 +66,15 @@ impl<T> Place<T> {
     pub(crate) fn take(&mut self) -> Option<T> {
         match self {
             Place::Message(message) => message.take(),
-            Place::Arm | Place::Granted(_) => None,
+            Place::Arm(_) => None,
         }
     }
 
-    /// Returns the message, if there is one.
-    #[inline(always)]
-    pub(crate) fn message(self) -> Option<T> {
+    /// Takes the right to send, if it was granted.
+    pub(crate) fn take_grant(&mut self) -> Option<Grant<T>> {
         match self {
-            Place::Message(message) => message,
-            Place::Arm | Place::Granted(_) => None,
+            Place::Message(_) => None,
+            Place::Arm(grant) => grant.take(),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! next block. The queue lies under the channel's lock, where nothing is allocated. It asks for a missing block, and hands out a
 //! spent one, except for one spare.
 
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 use std::ptr;
 
 use crate::drop_all::drop_all;
@@ -171,6 +171,27 @@ impl<T> Queue<T> {
         Some(Popped { message: unsafe { (*slot).assume_init_read() }, spent })
     }
 
+    /// Exchanges the oldest message of a ring for `message`, which becomes the newest one. Returns false if there is none.
+    pub(crate) fn exchange_oldest(&mut self, message: &mut T) -> bool {
+        debug_assert!(self.shape == Shape::Ring, "a chain has room");
+        if self.len == 0 {
+            return false;
+        }
+        self.head_index %= self.span;
+        self.tail_index %= self.span;
+        // SAFETY: a ring is one allocation of `span` slots, so `head` and `tail` point to the same ones, and both indices are
+        // less than `span`. The slot at `head_index` holds a message. That at `tail_index` is free, or the same one if the ring is
+        // full.
+        unsafe {
+            let oldest = self.head.add(self.head_index);
+            mem::swap((*oldest).assume_init_mut(), message);
+            ptr::copy(oldest, self.tail.add(self.tail_index), 1);
+        }
+        self.head_index += 1;
+        self.tail_index += 1;
+        true
+    }
+
     /// Gives the queue a block to grow with. Hands it back if it has one.
     pub(crate) fn supply(&mut self, block: Box<Block<T>>) -> Option<Box<Block<T>>> {
         if !self.spare.is_null() {
@@ -196,7 +217,7 @@ impl<T> Queue<T> {
         if self.spare.is_null() {
             return false;
         }
-        let block = std::mem::replace(&mut self.spare, ptr::null_mut());
+        let block = mem::replace(&mut self.spare, ptr::null_mut());
         // SAFETY: the spare is a block of this queue's, and `tail` is one that is in its chain, if there is any.
         unsafe {
             (*block).next = ptr::null_mut();

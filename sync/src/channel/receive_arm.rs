@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::mem;
 use std::time::Instant;
 
 use super::arm::{Arm, Purpose};
-use super::error::RecvError;
+use super::error::{RecvError, TryRecvError};
 use super::operation::{Erased, Operation, Target};
 use super::places::Place;
 use super::receiver::{Receiver, Source};
@@ -20,7 +20,8 @@ pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
     /// Made for a wait.
     place: OnceCell<ChannelArm<'a, T>>,
-    outcome: Cell<Option<Result<T, RecvError>>>,
+    /// What was received by an arm that was selected. Nothing: the channel is disconnected.
+    received: RefCell<Place<T>>,
     /// True if a select gave up at the last try.
     let_down: Cell<bool>,
     /// When the message of a timer was due that the select slept for.
@@ -34,7 +35,7 @@ impl<'a, T> RecvArm<'a, T> {
         RecvArm {
             receiver,
             place: OnceCell::new(),
-            outcome: Cell::new(None),
+            received: RefCell::new(Place::EMPTY),
             let_down: Cell::new(false),
             awaited: Cell::new(None),
         }
@@ -42,17 +43,24 @@ impl<'a, T> RecvArm<'a, T> {
 
     /// Returns what was received, after the arm was selected.
     pub fn complete(&self) -> Result<T, RecvError> {
-        self.outcome.take().expect("only the arm that was chosen is completed")
+        match self.received.borrow_mut().take() {
+            Some(message) => Ok(message),
+            None => Err(RecvError),
+        }
     }
 }
 
 impl<T> Arm for RecvArm<'_, T> {
     fn try_now(&self) -> bool {
         self.let_down.set(false);
-        let outcome = self.receiver.take_if_ready(&self.let_down, self.awaited.get());
-        let chosen = outcome.is_some();
-        self.outcome.set(outcome);
-        chosen
+        match self.receiver.try_recv_in_select(&self.let_down, self.awaited.get()) {
+            Ok(message) => {
+                self.received.borrow_mut().give(message);
+                true
+            }
+            Err(TryRecvError::Disconnected) => true,
+            Err(TryRecvError::Empty) => false,
+        }
     }
 
     fn was_let_down(&self) -> bool {
@@ -77,10 +85,10 @@ impl<T> Arm for RecvArm<'_, T> {
     }
 
     fn accept(&self) -> bool {
-        let message = self.place.get().and_then(|place| place.replace(Place::EMPTY).message());
-        let given = message.is_some();
-        self.outcome.set(message.map(Ok));
-        given
+        let Some(place) = self.place.get() else { return false };
+        let mut received = self.received.borrow_mut();
+        place.with_data(|place| mem::swap(place, &mut received));
+        received.has_message()
     }
 
     fn is_ready(&self) -> bool {
@@ -102,7 +110,7 @@ impl<T> Operation for RecvArm<'_, T> {
 
     fn abandon(&self) {
         // Not dropped: the message may not be `Send`. Only a misuse comes here.
-        mem::forget(self.outcome.take());
+        mem::forget(self.received.borrow_mut().take());
     }
 
     fn target(&self) -> Target {

@@ -93,23 +93,19 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Takes a message without waiting. `Err`: none will ever come.
+    /// Receives a message without waiting.
     ///
     /// Sets `let_down` if a select was chosen to make one, and gave up. `awaited` says since when a timer's message was awaited.
-    pub(super) fn take_if_ready(
+    #[inline(never)]
+    pub(super) fn try_recv_in_select(
         &self,
         let_down: &Cell<bool>,
         awaited: Option<Instant>,
-    ) -> Option<Result<T, RecvError>> {
-        let received = match &self.source {
+    ) -> Result<T, TryRecvError> {
+        match &self.source {
             Source::Senders(channel) => channel.shared.try_recv_or(Some(let_down), Err),
             Source::Clock(timer) => timer.try_recv(awaited),
             Source::Never => Err(TryRecvError::Empty),
-        };
-        match received {
-            Ok(message) => Some(Ok(message)),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(RecvError)),
         }
     }
 

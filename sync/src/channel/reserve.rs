@@ -174,22 +174,25 @@ impl<T> Sender<T> {
     /// assert_eq!(receiver.recv(), Ok(1));
     /// assert_eq!(sending.as_mut().poll(&mut context), Poll::Ready(true));
     /// ```
-    pub async fn send_async(&self, message: T) -> Result<(), SendError<T>> {
-        budget::charge().await;
-        let mut sent = self.channel().try_send(message);
-        loop {
-            let message = match sent {
-                Ok(()) => return Ok(()),
-                Err(TrySendError::Disconnected(message)) => return Err(SendError(message)),
-                Err(TrySendError::Full(message)) => message,
-            };
-            if self.channel().has_slots() {
-                let grant = self.channel().reserve_async().await;
-                return Permit::new(self.channel(), grant).send_in_poll(message);
-            }
-            match self.channel().send_once(message).await {
-                None => return Ok(()),
-                Some(message) => sent = self.channel().try_send(message),
+    pub fn send_async(&self, message: T) -> impl Future<Output = Result<(), SendError<T>>> {
+        let mut message = message;
+        // A block keeps the message in one place. An `async fn` would move it, and have room for it twice.
+        async move {
+            budget::charge().await;
+            loop {
+                match self.channel().try_send(message) {
+                    Ok(()) => return Ok(()),
+                    Err(TrySendError::Disconnected(refused)) => return Err(SendError(refused)),
+                    Err(TrySendError::Full(refused)) => message = refused,
+                }
+                if self.channel().has_slots() {
+                    let grant = self.channel().reserve_async().await;
+                    return Permit::new(self.channel(), grant).send_in_poll(message);
+                }
+                match self.channel().send_once(message).await {
+                    None => return Ok(()),
+                    Some(refused) => message = refused,
+                }
             }
         }
     }

@@ -59,11 +59,12 @@ impl<T> Arm for SendArm<'_, T> {
     }
 
     fn accept(&self) -> bool {
-        let Some(Place::Granted(grant)) = self.place.get().map(|place| place.replace(Place::Arm)) else {
-            return false;
-        };
-        self.keep(Some(grant));
-        true
+        let grant = self.place.get().and_then(|place| place.with_data(Place::take_grant));
+        let is_granted = grant.is_some();
+        if is_granted {
+            self.keep(grant);
+        }
+        is_granted
     }
 
     fn is_ready(&self) -> bool {

@@ -243,17 +243,23 @@ impl<T> Shared<T> {
     }
 
     /// Sends without waiting, in place of the oldest message if there is no room. Returns that message.
-    pub(super) fn force_send(&self, message: T) -> Result<Option<T>, TrySendError<T>> {
+    pub(super) fn force_send(&self, mut message: T) -> Result<Option<T>, TrySendError<T>> {
         wait::charge();
         let mut queue = self.enter();
-        let mut replaced = queue.state().make_room();
-        let take_slot = match replaced {
-            Some(_) => State::take_reserved_and_tell,
-            None => State::take_slot_and_tell,
-        };
-        let full = |message| Err(TrySendError::Full(message));
-        let disconnected = |message| Err(TrySendError::Disconnected(message));
-        self.put::<false, _>(queue, message, take_slot, || Ok(replaced.take()), full, disconnected)
+        if queue.state().exchange_oldest(&mut message) {
+            // No receiver waits where a message lies.
+            queue.with(|_, waiting| State::tell(waiting));
+            self.note_message();
+            return Ok(Some(message));
+        }
+        self.put::<false, _>(
+            queue,
+            message,
+            State::take_slot_and_tell,
+            || Ok(None),
+            |message| Err(TrySendError::Full(message)),
+            |message| Err(TrySendError::Disconnected(message)),
+        )
     }
 
     #[cold]
@@ -300,15 +306,16 @@ impl<T> Shared<T> {
     }
 
     /// Waits at a rendezvous, as a future, until the message is received. Returns it if the sender is to try again.
-    pub(super) async fn send_once(&self, message: T) -> Option<T> {
-        let waits = self.queue.wait_async_then(
+    #[inline(always)]
+    pub(super) fn send_once(&self, message: T) -> impl Future<Output = Option<T>> {
+        self.queue.wait_async_then(
             SENDERS,
             Place::of(message),
             |state, _, waiting| admit_sender(state, waiting),
             || self.tell_watchers(),
             |_, _, _, _| (),
-        );
-        waits.await.1.message()
+            |_, place| place.take(),
+        )
     }
 
     /// Tells watchers, if there are any, of a waiter that has arrived.
@@ -556,8 +563,9 @@ impl<T> Shared<T> {
     }
 
     /// Waits, as a future, until there may be a message.
-    pub(super) async fn await_message(&self) {
-        let waits = self.queue.wait_async_then(
+    #[inline(always)]
+    pub(super) fn await_message(&self) -> impl Future<Output = ()> {
+        self.queue.wait_async_then(
             FUTURES,
             Place::EMPTY,
             |state, _, waiting| match state.holds_message_past_arms(waiting) {
@@ -571,8 +579,8 @@ impl<T> Shared<T> {
                     state.notify_future(waiting);
                 }
             },
-        );
-        waits.await;
+            |_, _| (),
+        )
     }
 
     fn open_to_arms(&self) {
@@ -589,15 +597,16 @@ impl<T> Shared<T> {
     /// Waits for a right to send, where a slot can be reserved.
     pub(super) fn reserve_slow(&self, deadline: Option<Instant>) -> Result<Grant<T>, SendTimeoutError<()>> {
         loop {
-            let (outcome, place) = self.queue.wait(
+            let (outcome, grant) = self.queue.wait_then(
                 SENDERS,
-                Place::Arm,
+                Place::ARM,
                 Until::unwind(deadline).spinning().described(&SEND),
                 |state, _, waiting| admit_reservation(state, waiting),
                 || (),
                 |_, _, _, _| (),
+                |outcome, place| (outcome, place.take_grant()),
             );
-            match (self.reserve_after(place), outcome) {
+            match (self.reserve_after(grant), outcome) {
                 (Reserve::Granted(grant), _) => return Ok(grant),
                 (Reserve::Disconnected, _) => return Err(SendTimeoutError::Disconnected(())),
                 (Reserve::Full, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
@@ -607,11 +616,8 @@ impl<T> Shared<T> {
     }
 
     /// Says what a wait for a right to send has brought; without one it tries again.
-    fn reserve_after(&self, waited: Place<T>) -> Reserve<T> {
-        match waited {
-            Place::Granted(grant) => Reserve::Granted(grant),
-            Place::Message(_) | Place::Arm => self.reserve(),
-        }
+    fn reserve_after(&self, grant: Option<Grant<T>>) -> Reserve<T> {
+        grant.map_or_else(|| self.reserve(), Reserve::Granted)
     }
 
     /// Waits for a right to send, as a future, where a slot can be reserved. None if no receiver is left.
@@ -623,17 +629,19 @@ impl<T> Shared<T> {
                 Reserve::Disconnected => return None,
                 Reserve::Full => {}
             }
-            let waits = self.queue.wait_async(
+            let waits = self.queue.wait_async_then(
                 SENDERS,
-                Place::Arm,
+                Place::ARM,
                 |state, _, waiting| admit_reservation(state, waiting),
+                || (),
                 |state, place, waiting, _| {
-                    if matches!(place, Place::Granted(Grant::Room)) {
+                    if matches!(place, Place::Arm(Some(Grant::Room))) {
                         state.release(waiting);
                     }
                 },
+                |_, place| place.take_grant(),
             );
-            reserved = self.reserve_after(waits.await.1);
+            reserved = self.reserve_after(waits.await);
         }
     }
 
@@ -688,7 +696,7 @@ impl<T> Shared<T> {
     /// Makes the place of a send arm of a select.
     #[inline]
     pub(super) fn send_arm(&self) -> ChannelArm<'_, T> {
-        QueueArm::new(&self.queue, SENDERS, Place::Arm, &Self::SEND).described(&SEND)
+        QueueArm::new(&self.queue, SENDERS, Place::ARM, &Self::SEND).described(&SEND)
     }
 
     /// Lets a select receive by this arm, or watch for something to receive.

@@ -115,19 +115,20 @@ impl<T> State<T> {
             return Err(Refused::Disconnected);
         }
         let slot = self.take_slot()?;
-        waiting.serve_front(FUTURES, |_| ());
-        waiting.serve_all(WATCHERS);
+        Self::tell(waiting);
         Ok(slot)
     }
 
-    /// Takes the oldest message from the queue if all slots are taken. The caller uses its slot.
-    pub(crate) fn make_room(&mut self) -> Option<T> {
-        if self.room > 0 || self.disconnected {
-            return None;
-        }
-        // A queue that can be full frees no blocks.
-        let Popped { message, spent: _none } = self.pop()?;
-        Some(message)
+    /// Exchanges the oldest message for `message`, if all slots are taken. Returns false if it did not. The caller
+    /// [tells](State::tell).
+    pub(crate) fn exchange_oldest(&mut self, message: &mut T) -> bool {
+        self.room == 0 && !self.disconnected && self.queue.exchange_oldest(message)
+    }
+
+    /// Notifies a future and all watchers of a message in the queue.
+    pub(crate) fn tell(waiting: &mut Waiting<'_, T>) {
+        waiting.serve_front(FUTURES, |_| ());
+        waiting.serve_all(WATCHERS);
     }
 
     /// Takes all messages out of the queue, and leaves the `fresh` one.
@@ -167,7 +168,7 @@ impl<T> State<T> {
             None => Err(Missing::Empty),
             // Even if all slots are reserved: their owners may take long, and blocked senders may
             // wait behind this arm.
-            Some(Place::Arm) => Err(Missing::Arm),
+            Some(Place::Arm(_)) => Err(Missing::Arm),
             Some(_) => waiting.serve_front_data(SENDERS).ok_or(Missing::Empty),
         }
     }
@@ -206,9 +207,9 @@ impl<T> State<T> {
                     slot.fill_from(message);
                 }
             }
-            Place::Arm | Place::Granted(_) => {
+            Place::Arm(grant) => {
                 self.room -= 1;
-                *place = Place::Granted(Grant::Room);
+                *grant = Some(Grant::Room);
             }
         }
         true
@@ -254,7 +255,7 @@ impl<T> State<T> {
         if partner.is_some() {
             waiting.serve_front_if(SENDERS, Place::is_arm, |arm| {
                 if let Some(partner) = partner.take() {
-                    *arm = Place::Granted(Grant::Partner(partner));
+                    *arm = Place::Arm(Some(Grant::Partner(partner)));
                 }
             });
         }

@@ -1,6 +1,7 @@
 //! The wait in a queue as one arm of a select.
 
 use std::cell::Cell;
+use std::mem;
 use std::ptr;
 
 use crate::sleep::any::{Arm, Enlisted, Link};
@@ -63,6 +64,8 @@ pub struct QueueArm<'q, S, T, const LANES: usize = 1, R = ArmRules<S, T, LANES>>
     lane: Cell<usize>,
     rules: Cell<&'q R>,
     entry: Entry<T>,
+    /// True inside `with_data`.
+    is_lent: Cell<bool>,
     link: Link,
     /// Wakes that a hook owes: it must not wake.
     owed: Cell<Served<T>>,
@@ -78,6 +81,7 @@ impl<'q, S, T, const LANES: usize, R> QueueArm<'q, S, T, LANES, R> {
             lane: Cell::new(lane),
             rules: Cell::new(rules),
             entry: Entry::new(data),
+            is_lent: Cell::new(false),
             link: Link::new(WaitRecord::new(UNNAMED, ptr::from_ref(queue).cast())),
             owed: Cell::new(Served::new()),
         }
@@ -105,15 +109,29 @@ impl<'q, S, T, const LANES: usize, R> QueueArm<'q, S, T, LANES, R> {
     /// # Panics
     /// While a select waits for the arm.
     pub fn replace(&self, next: T) -> T {
+        self.with_data(|data| mem::replace(data, next))
+    }
+
+    /// Runs `f` with the data, as the waker has left it.
+    ///
+    /// # Panics
+    /// While a select waits for the arm, and inside `f`.
+    #[inline(always)]
+    pub fn with_data<O>(&self, f: impl FnOnce(&mut T) -> O) -> O {
         assert!(!self.link.is_enlisted(), "the data of an arm belongs to its queue while a select waits");
-        // SAFETY: no select waits for the arm, so the entry is in no lane, and its wake has landed if it was served.
-        std::mem::replace(unsafe { self.entry.data_mut() }, next)
+        assert!(!self.is_lent.replace(true), "the data of an arm is lent once");
+        // SAFETY: no select waits for the arm, so the entry is in no lane, and its wake has landed if it was served. By the flag
+        // this is the only borrow.
+        let result = f(unsafe { self.entry.data_mut() });
+        self.is_lent.set(false);
+        result
     }
 }
 
 // SAFETY: `withdraw` takes the entry out of its lane, and a lane uses the wake of an entry only once it has its token.
 unsafe impl<S, T, const LANES: usize, R: ArmPolicy<S, T, LANES>> Arm for QueueArm<'_, S, T, LANES, R> {
     unsafe fn enlist(&self, me: WakeHandle<'_>, token: &Claim, number: usize) -> Enlisted {
+        assert!(!self.is_lent.get(), "an arm whose data is lent does not wait");
         let mut served = Served::new();
         let mut inner = self.queue.inner.lock();
         let Inner { state, lanes } = &mut *inner;

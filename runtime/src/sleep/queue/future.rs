@@ -1,6 +1,6 @@
 //! The wait in a queue as a future.
 
-use std::pin::pin;
+use std::pin::Pin;
 
 use crate::sleep::polled::Polled;
 use crate::sleep::queue::WaitQueue;
@@ -14,37 +14,48 @@ impl<S, T, const LANES: usize> WaitQueue<S, T, LANES> {
     ///
     /// The outcome is `Done` or `Served`. A future that is dropped before its end runs `leave`: with `Left::Unserved` if
     /// it was queued, with `Left::Served` if it was served and does not take what it was given.
-    pub async fn wait_async<R>(
+    pub fn wait_async<R>(
         &self,
         lane: usize,
         data: T,
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
-    ) -> (Outcome<R>, T) {
-        self.wait_async_then(lane, data, admit, || (), leave).await
+    ) -> impl Future<Output = (Outcome<R>, T)>
+    where
+        T: Copy,
+    {
+        self.wait_async_then(lane, data, admit, || (), leave, |outcome, data| (outcome, *data))
     }
 
-    /// Variant of [`wait_async`](WaitQueue::wait_async) with a closure for when the future is queued and the lock released.
+    /// Variant of [`wait_async`](WaitQueue::wait_async) that lets `finish` make the result out of the data.
     ///
-    /// `published` must not wake futures.
-    pub async fn wait_async_then<R>(
+    /// What `finish` leaves is dropped with the future. `published` runs when the future is queued and the lock released. It
+    /// must not wake futures.
+    #[inline(always)]
+    pub fn wait_async_then<R, O>(
         &self,
         lane: usize,
         data: T,
         admit: impl FnMut(&mut S, &mut T, &mut Waiters<'_, T, LANES>) -> Admit<R>,
         published: impl FnOnce(),
         leave: impl FnOnce(&mut S, &mut T, &mut Waiters<'_, T, LANES>, Left),
-    ) -> (Outcome<R>, T) {
+        finish: impl FnOnce(Outcome<R>, &mut T) -> O,
+    ) -> impl Future<Output = O> {
         let waiting = Waiting::new(self, lane, data, Until::shielded(None), admit, published, leave);
-        let mut sleep = pin!(Polled::new(Abandoned(waiting)));
-        loop {
-            let why = sleep.as_mut().await;
-            let Abandoned(waiting) = sleep.strategy();
-            if let Some(outcome) = waiting.settle(why) {
-                // SAFETY: this is the waiter, and the wait is over.
-                return (outcome, unsafe { waiting.take_data() });
+        let mut sleep = Polled::new(Abandoned(waiting));
+        // A block keeps its captures in place. An `async fn` would move the sleep, and have room for the data twice.
+        async move {
+            // SAFETY: the sleep is a capture, so it is pinned with the block, which uses it by this reference alone.
+            let mut sleep = unsafe { Pin::new_unchecked(&mut sleep) };
+            loop {
+                let why = sleep.as_mut().await;
+                let Abandoned(waiting) = sleep.strategy();
+                if let Some(outcome) = waiting.settle(why) {
+                    // SAFETY: this is the waiter, and the wait is over.
+                    return finish(outcome, unsafe { waiting.ended() });
+                }
+                sleep.as_mut().renew();
             }
-            sleep.as_mut().renew();
         }
     }
 }

@@ -321,15 +321,15 @@ where
         }
     }
 
-    /// Takes the data out.
+    /// Returns the data after the wait, which nothing passes on any more.
     ///
     /// # Safety
-    /// The caller is the waiter, and the wait is over.
-    pub(super) unsafe fn take_data(&self) -> T {
-        // The wait is over, so `leave` has nothing to do any more.
+    /// The caller is the waiter, and the wait is over. The result is used alone.
+    #[expect(clippy::mut_from_ref, reason = "the contract keeps the borrow alone")]
+    pub(super) unsafe fn ended(&self) -> &mut T {
         drop(self.leave.take());
         // SAFETY: this function's contract.
-        unsafe { self.entry.take_data() }
+        unsafe { self.entry.data_mut() }
     }
 
     /// Enters the queue, unless the primitive admits the caller without a wait.

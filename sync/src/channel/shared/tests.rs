@@ -117,7 +117,10 @@ impl Watchers {
         let shared = Arc::clone(&self.shared);
         let mut watching = Box::pin(async move {
             let waits = |_: &mut State<()>, _: &mut Place<()>, _: &mut Waiting<'_, ()>| Admit::<()>::Back;
-            shared.queue.wait_async(WATCHERS, Place::EMPTY, waits, |_, _, _, _| ()).await;
+            shared
+                .queue
+                .wait_async_then(WATCHERS, Place::EMPTY, waits, || (), |_, _, _, _| (), |_, _| ())
+                .await;
         });
         let waker = Waker::from(Arc::clone(self));
         assert!(watching.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
