@@ -64,7 +64,7 @@ impl<S, T: Default, const LANES: usize> WaitQueue<S, T, LANES> {
     /// Waits until `ready` says so or it is served, as a future. `ready` runs under the lock.
     pub async fn wait_until_async(&self, lane: usize, mut ready: impl FnMut(&mut S) -> bool) {
         let admit = |state: &mut S, _: &mut T, _: &mut Waiters<'_, T, LANES>| Admit::if_ready(ready(state));
-        self.wait_async(lane, T::default(), admit, |_, _, _, _| ()).await;
+        self.wait_async_then(lane, T::default(), admit, || (), |_, _, _, _| (), |_, _| ()).await;
     }
 
     /// Variant of [`wait_for`](WaitQueue::wait_for) as a future.
