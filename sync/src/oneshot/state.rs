@@ -95,7 +95,7 @@ impl<T> Half<T> {
             return Err(value);
         }
         // An assignment would drop what was there, and keep the value elsewhere meanwhile.
-        mem::forget(mem::replace(&mut queue.state().value, Some(value)));
+        mem::forget(queue.state().value.replace(value));
         let wakers = channel.leave(Side::Sender, queue);
         self.finish(wakers);
         Ok(())
@@ -119,7 +119,7 @@ impl<T> Half<T> {
     #[inline]
     pub(crate) fn take_or<E>(self, closed: E) -> Result<T, E> {
         match self.leave(Side::Receiver) {
-            Some(channel) => channel.into_value_or(closed),
+            Some(mut channel) => channel.take_value_or(closed),
             None => Err(closed),
         }
     }
@@ -269,9 +269,9 @@ impl<T> Channel<T> {
         matches!(outcome, Outcome::Done(()) | Outcome::Served)
     }
 
-    /// Returns the value if one was sent, and `closed` otherwise.
+    /// Takes the value if one was sent, and returns `closed` otherwise.
     #[inline]
-    pub(crate) fn into_value_or<E>(mut self: Box<Self>, closed: E) -> Result<T, E> {
+    fn take_value_or<E>(&mut self, closed: E) -> Result<T, E> {
         match self.queue.get_mut().value.take() {
             Some(value) => Ok(value),
             None => Err(closed),
