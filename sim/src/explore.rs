@@ -63,10 +63,10 @@ pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync + '
 }
 
 impl Builder {
-    /// Explores as [`check`](crate::check) does, by the schedule and with the limits of this simulation.
+    /// Explores as [`check`] does, by the schedule and with the limits of this simulation.
     ///
     /// # Panics
-    /// As [`check`](crate::check).
+    /// As [`check`].
     #[track_caller]
     pub fn check(self, runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
         refuse_without_points();

@@ -75,7 +75,7 @@ pub(crate) struct Run {
 }
 
 /// The tasks that a run has chosen.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Trace {
     pub(crate) steps: Vec<u32>,
     /// The names of the tasks, by their numbers.
@@ -175,8 +175,10 @@ impl Oracle {
     /// Tells how the run has ended.
     pub(crate) fn end(&self, end: End) {
         let mut run = self.lock();
-        run.runtime = None;
-        if let Some(ended) = run.ended.take() {
+        // What is dropped here is dropped without the lock.
+        let (_runtime, ended) = (run.runtime.take(), run.ended.take());
+        drop(run);
+        if let Some(ended) = ended {
             ended.send(end).expect("each run is waited for");
         }
     }
@@ -206,7 +208,7 @@ impl wait::Oracle for Oracle {
         if steps > most.saturating_mul(2) {
             self.end_stuck(told());
         }
-        if steps == most + 1 {
+        if steps == most.saturating_add(1) {
             self.end_for(told());
         }
         choice
