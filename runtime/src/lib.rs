@@ -16,6 +16,8 @@ mod runtime;
 mod scheduler;
 mod sleep;
 mod stack;
+#[doc(hidden)]
+pub mod stacks;
 pub mod structured;
 pub mod task;
 mod tasks;

@@ -11,3 +11,4 @@ pub(crate) mod random;
 pub(crate) mod skips;
 pub(crate) mod spin_lock;
 pub(crate) mod sys;
+pub(crate) mod unwinder;

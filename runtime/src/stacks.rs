@@ -1,0 +1,5 @@
+//! The seam between dumps and the crate that walks stacks.
+
+#![forbid(unsafe_code)]
+
+pub use crate::base::unwinder::{SavedContext, Symbol, Unwinder, install};
