@@ -135,7 +135,7 @@ pub fn leaked(counts: impl Fn(&Task) -> bool) -> Option<String> {
 /// Returns the tasks beside that of the body, without those that the library has spawned for itself.
 fn left(runtime: &Handle, body: &Task) -> Vec<Task> {
     let mut tasks = runtime.started_tasks();
-    tasks.retain(|task| task != body && task.spawned_at().is_some());
+    tasks.retain(|task| task != body && task.spawn_location().is_some());
     tasks
 }
 

@@ -100,13 +100,19 @@ pub use crate::api::spawn::{spawn, spawn_blocking, spawn_local};
 pub use crate::api::task_local::{AccessError, TaskLocal};
 pub use crate::api::timeout::{Elapsed, timeout, timeout_at};
 pub use crate::api::yield_now::{unconstrained, yield_now};
+pub use crate::base::unwinder::Symbol;
 #[doc(hidden)]
 pub use crate::blocking::unblock::end_with_runtime;
+pub use crate::runtime::dump::{Dump, TaskDump};
 #[doc(hidden)]
 pub use crate::runtime::spawn_on::spawn_internal;
+pub use crate::scheduler::backtrace::{Backtrace, Frame};
+pub use crate::scheduler::waits_for::{Owner, WaitsFor};
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
 pub use crate::tasks::join_error::JoinError;
 pub use crate::tasks::shield::{Shielded, shield};
+pub use crate::tasks::sleeper::TaskState;
 pub use crate::tasks::switch_hook::Switch;
 pub use crate::tasks::task::{Task, current, try_current};
+pub use crate::waiter::description::EndedBy;

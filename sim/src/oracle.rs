@@ -279,7 +279,7 @@ impl Run {
 
 /// Names a task, without its id: that differs from run to run.
 pub(crate) fn name_of(task: &Task) -> String {
-    match (task.name(), task.spawned_at()) {
+    match (task.name(), task.spawn_location()) {
         (Some(name), _) => format!("task '{name}'"),
         (None, Some(place)) => format!("the task spawned at {place}"),
         (None, None) => "a task of the library".to_owned(),

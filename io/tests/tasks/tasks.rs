@@ -21,15 +21,33 @@ fn a_report_names_the_descriptor_that_a_task_waits_for() {
         let (client, mut server) = pair();
         let fd = server.as_fd().as_raw_fd();
         let reader = spawn(move || server.read(&mut [0]).unwrap());
-        let handle = Handle::current();
         let found = loop {
             yield_now();
-            if let Some(found) = handle.waits_for(reader.task()) {
+            if let Some(found) = reader.task().waits_for() {
                 break found;
             }
         };
-        assert_eq!((found.name.as_str(), found.descriptor), ("descriptor", Some(fd)));
+        assert_eq!((found.kind.as_str(), found.descriptor), ("descriptor", Some(fd)));
         assert_eq!(found.ended_by, EndedBy::Outside);
+        drop(client);
+        assert_eq!(reader.join().unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_dump_names_fd_and_peer() {
+    in_tasks(|| {
+        let (client, mut server) = pair();
+        let (fd, peer) = (server.as_fd().as_raw_fd(), client.local_addr().unwrap());
+        let reader = spawn(move || server.read(&mut [0]).unwrap());
+        while reader.task().waits_for().is_none() {
+            yield_now();
+        }
+        assert_eq!(reader.task().waits_for().unwrap().peer, Some(peer));
+        let dump = Handle::current().dump().to_string();
+        assert!(dump.contains(&format!("waiting for descriptor (descriptor {fd}, peer {peer})")), "{dump}");
+        let json = Handle::current().dump().to_json();
+        assert!(json.contains(&format!(r#""descriptor":{fd},"peer":"{peer}""#)), "{json}");
         drop(client);
         assert_eq!(reader.join().unwrap(), 0);
     });

@@ -17,7 +17,7 @@ use crate::scheduler::start::STACK_RETRY;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
 use crate::tasks::context;
-use crate::tasks::header::{Header, TaskRef};
+use crate::tasks::header::{BigStack, Header, TaskRef};
 
 /// Runs `f` on a stack of `size` bytes, and returns its value.
 ///
@@ -79,9 +79,10 @@ impl<F: FnOnce() -> R, R> Call<F, R> {
 fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, call: &mut Call<F, R>) -> io::Result<()> {
     let header = task.header();
     let stack = take_stack(header, size)?;
-    let inner = Coroutine::vacant();
+    let big = BigStack { coroutine: Coroutine::vacant(), outer: header.away() };
+    let (inner, outer) = (&big.coroutine, big.outer);
     inner.bind(stack, NonNull::from(call).cast(), first_frame::<F, R>);
-    let outer = header.change_stack(&inner);
+    header.change_stack(&big);
     // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
     while let Some(stop) = unsafe { inner.resume() }.stop() {
         // SAFETY: this code runs in the task, on the stack that it was on before.

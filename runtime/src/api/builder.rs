@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex};
 
 use crate::api::join_handle::JoinHandle;
+use crate::base::clock;
 use crate::scheduler::current;
 use crate::scheduler::shared::{self, Shared};
 use crate::scheduler::simulated::point;
@@ -446,15 +447,22 @@ impl Builder {
         };
         let nature = self.nature;
         let admitted = shared.live.admit(nature);
-        let (slabs, id) = match worker {
-            Some(worker) => (Some(&worker.context().slabs), worker.next_id()),
-            None => (None, shared::reserve_ids(1)),
+        let (slabs, id, born) = match worker {
+            Some(worker) => (Some(&worker.context().slabs), worker.next_id(), worker.coarse()),
+            None => (None, shared::reserve_ids(1), clock::coarse()),
         };
         let task = raw::new(
             slabs,
             f,
             hooks,
-            Origin { kind: &wake::TASK, id, nature, spawned_at: self.spawned_at, traits: self.traits.take() },
+            Origin {
+                kind: &wake::TASK,
+                id,
+                nature,
+                spawned_at: self.spawned_at,
+                born,
+                traits: self.traits.take(),
+            },
         );
         // SAFETY: made with `T` just now; the handle's count goes to it.
         Made { task, handle: unsafe { JoinHandle::new(task) }, admitted }

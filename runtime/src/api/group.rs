@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::mem;
+use std::mem::{self, offset_of};
 use std::panic::Location;
 use std::sync::Arc;
 use std::task::Poll;
@@ -25,7 +25,7 @@ use crate::sleep::cancel_points;
 use crate::sleep::queue::WaitQueue;
 use crate::sleep::queue::wait::{Admit, Outcome, Until};
 use crate::sleep::queue::waiters::Waiters;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Container, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::TaskHooks;
 use crate::tasks::shield::Shielded;
@@ -114,6 +114,8 @@ struct Member<T> {
 
 impl<T> TaskHooks for Member<T> {
     const AWAITS: bool = true;
+    const CONTAINER: Option<Container> =
+        Some(Container { kind: "group", pointer: offset_of!(Member<T>, shared), owner: None });
 
     fn made(&self, _task: TaskRef) {}
 

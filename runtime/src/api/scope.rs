@@ -11,6 +11,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::offset_of;
 use std::panic::{self, AssertUnwindSafe, RefUnwindSafe, catch_unwind};
 
 use crate::api::builder::Builder;
@@ -23,8 +24,9 @@ use crate::scheduler::worker::Worker;
 use crate::sleep::cancel_points;
 use crate::sleep::queue::wait::Until;
 use crate::tasks::cancel;
+use crate::tasks::context;
 use crate::tasks::forbid;
-use crate::tasks::header::TaskRef;
+use crate::tasks::header::{Container, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw::{self, TaskHooks};
 use crate::tasks::task::Task;
@@ -76,7 +78,8 @@ pub fn scope<'env, F, T>(f: F) -> T
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
 {
-    let children = Children::new(cancel::CAN_UNWIND && !cancel_points::may_unwind());
+    let owner = context::task().map_or(0, |task| task.header().id.get());
+    let children = Children::new(cancel::CAN_UNWIND && !cancel_points::may_unwind(), owner);
     let scope = Scope { children, scope: PhantomData, env: PhantomData };
     let result = catch_unwind(AssertUnwindSafe(|| f(&scope)));
     let lost = scope.children.await_all(result.is_err());
@@ -240,6 +243,11 @@ impl Child<'_> {
 
 impl TaskHooks for Child<'_> {
     const AWAITS: bool = true;
+    const CONTAINER: Option<Container> = Some(Container {
+        kind: "scope",
+        pointer: offset_of!(Child<'static>, children),
+        owner: Some(Children::OWNER),
+    });
 
     fn made(&self, task: TaskRef) {
         if self.children.shelters() {

@@ -18,6 +18,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::mem::offset_of;
+
 use slab::Slab;
 
 use crate::sleep::queue::WaitQueue;
@@ -31,6 +33,8 @@ pub(crate) struct Children {
     queue: WaitQueue<State, ()>,
     /// The end of the runtime leaves the children alone: the parent waits for their results.
     shelters: bool,
+    /// The id of the parent, for reports; 0 without a parent.
+    owner: u64,
 }
 
 struct State {
@@ -85,13 +89,16 @@ impl Alive {
 }
 
 impl Children {
-    pub(crate) const fn new(shelters: bool) -> Self {
+    /// The offset of the parent's id, for readers of memory.
+    pub(crate) const OWNER: usize = offset_of!(Children, owner);
+
+    pub(crate) const fn new(shelters: bool, owner: u64) -> Self {
         let state = State {
             alive: Alive { first: [None; FEW], more: Slab::new(), count: 0 },
             cancelled: false,
             lost: None,
         };
-        Children { queue: WaitQueue::new(state), shelters }
+        Children { queue: WaitQueue::new(state), shelters, owner }
     }
 
     /// Returns true if the end of the runtime is to leave the children alone.

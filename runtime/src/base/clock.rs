@@ -10,8 +10,9 @@
 
 use std::cell::Cell;
 use std::hint::cold_path;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How many threads of the process have a virtual clock: one load for the readings of all others.
 static VIRTUAL: AtomicUsize = AtomicUsize::new(0);
@@ -78,6 +79,31 @@ fn machine_beside_virtual() -> Instant {
     let now = Instant::now();
     CLOCK.set(clock);
     now
+}
+
+/// Returns the time of day, for reports.
+pub(crate) fn wall() -> SystemTime {
+    SystemTime::now()
+}
+
+/// How many ticks of the coarse clock a second has.
+const COARSE_RATE: u32 = 100;
+
+/// Returns the ticks of the coarse clock: of the machine, since the process first asked.
+pub(crate) fn coarse() -> u32 {
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    let since = machine().saturating_duration_since(*BEGIN.get_or_init(machine));
+    // Wraps after a year, and so do differences.
+    (since.as_secs() as u32)
+        .wrapping_mul(COARSE_RATE)
+        .wrapping_add(since.subsec_nanos() / (1_000_000_000 / COARSE_RATE))
+}
+
+/// Returns how long ago that tick of the coarse clock was.
+pub(crate) fn coarsely_since(tick: u32) -> Duration {
+    // A worker may have read the clock after the caller.
+    let ticks = (coarse().wrapping_sub(tick) as i32).max(0);
+    Duration::from_secs(ticks as u64) / COARSE_RATE
 }
 
 /// Returns what the virtual clock of the calling thread shows, if the thread has one.

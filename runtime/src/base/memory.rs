@@ -1,12 +1,34 @@
 //! Copies of this process's memory that cannot fault.
-
-#![forbid(unsafe_code)]
+//!
+//! The kernel copies. So a copy of what other threads write at the same time is no data race, only perhaps of no use.
 
 /// Copies memory of this process, whatever has become of it. Returns `None` where there is none.
 #[cfg(target_os = "linux")]
 pub(crate) fn read(address: usize, into: &mut [u8]) -> Option<()> {
+    use std::ptr;
+
+    let len = into.len();
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: len };
+    let remote = libc::iovec { iov_base: ptr::without_provenance_mut(address), iov_len: len };
+    // Not kept: a forked process has another.
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: the call writes to `into` only, which is borrowed for it; it fails where it cannot read.
+    let copied = unsafe { libc::process_vm_readv(own, &local, 1, &remote, 1, 0) };
+    match usize::try_from(copied) {
+        Ok(copied) => (copied == len).then_some(()),
+        Err(_) => read_file(address, into),
+    }
+}
+
+/// Copies memory where the system refuses the call, as filters of system calls do, or where there is none.
+#[cfg(target_os = "linux")]
+#[cold]
+fn read_file(address: usize, into: &mut [u8]) -> Option<()> {
     use std::os::unix::fs::FileExt;
 
+    if std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT) {
+        return None;
+    }
     let memory = std::fs::File::open("/proc/self/mem").ok()?;
     memory.read_exact_at(into, address as u64).ok()
 }
@@ -14,4 +36,71 @@ pub(crate) fn read(address: usize, into: &mut [u8]) -> Option<()> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn read(_address: usize, _into: &mut [u8]) -> Option<()> {
     None
+}
+
+/// Reads words of memory in ascending order, as a walk of a stack does, a page at a time.
+///
+/// So it reads no page that no word was asked of.
+pub(crate) struct Words {
+    page: Box<[u8; PAGE]>,
+    /// Where the copy begins, and how long it is.
+    start: usize,
+    len: usize,
+}
+
+/// The size of the smallest pages.
+const PAGE: usize = 4096;
+
+const WORD: usize = size_of::<usize>();
+
+impl Words {
+    pub(crate) fn new() -> Self {
+        Words { page: Box::new([0; PAGE]), start: 0, len: 0 }
+    }
+
+    /// Forgets what was read: the memory may have changed.
+    pub(crate) fn forget(&mut self) {
+        self.len = 0;
+    }
+
+    /// Returns the word at that address.
+    pub(crate) fn at(&mut self, address: usize) -> Option<usize> {
+        if self.kept(address, WORD).is_none() {
+            let len = (PAGE - address % PAGE).max(WORD);
+            self.len = 0;
+            read(address, &mut self.page[..len])?;
+            (self.start, self.len) = (address, len);
+        }
+        self.kept(address, WORD)?.try_into().ok().map(usize::from_ne_bytes)
+    }
+
+    /// Copies memory, without keeping it for later.
+    pub(crate) fn copy(&self, address: usize, into: &mut [u8]) -> Option<()> {
+        match self.kept(address, into.len()) {
+            Some(kept) => into.copy_from_slice(kept),
+            None => read(address, into)?,
+        }
+        Some(())
+    }
+
+    fn kept(&self, address: usize, len: usize) -> Option<&[u8]> {
+        let at = address.checked_sub(self.start)?;
+        self.page[..self.len].get(at..at.checked_add(len)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_copied_and_none_is_none() {
+        let words: Vec<usize> = (0..2000).collect();
+        let mut reader = Words::new();
+        for (index, word) in words.iter().enumerate() {
+            assert_eq!(reader.at(&raw const words[index] as usize), Some(*word));
+        }
+        assert_eq!((reader.at(8), reader.at(usize::MAX)), (None, None));
+        assert_eq!((read(16, &mut [0; 4]), read(usize::MAX - 1, &mut [0; 8])), (None, None));
+    }
 }

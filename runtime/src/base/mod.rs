@@ -6,6 +6,7 @@ pub(crate) mod fences;
 pub(crate) mod limit;
 pub(crate) mod memory;
 pub(crate) mod payload;
+pub(crate) mod peer;
 pub(crate) mod primitive;
 pub(crate) mod random;
 pub(crate) mod skips;

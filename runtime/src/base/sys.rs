@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use particular::has_several_processors;
-pub(crate) use particular::{Processors, membarrier, register_membarrier};
+pub(crate) use particular::{Processors, membarrier, register_membarrier, thread_id};
 
 /// Returns true if polling workers take no processor from other threads.
 ///
@@ -37,6 +37,11 @@ mod particular {
             Ok(online) => online.trim().contains(['-', ',']),
             Err(_) => super::usable_processors() > 1,
         }
+    }
+
+    /// Returns the system's number of the calling thread, if it has such numbers.
+    pub(crate) fn thread_id() -> Option<i32> {
+        Some(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
     /// Registers the process for [`membarrier`]. Returns false where there is none.
@@ -101,6 +106,10 @@ mod particular {
 mod particular {
     pub(super) fn has_several_processors() -> bool {
         super::usable_processors() > 1
+    }
+
+    pub(crate) fn thread_id() -> Option<i32> {
+        None
     }
 
     pub(crate) fn register_membarrier() -> bool {

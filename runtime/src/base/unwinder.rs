@@ -58,3 +58,8 @@ static INSTALLED: OnceLock<&'static dyn Unwinder> = OnceLock::new();
 pub fn install(unwinder: &'static dyn Unwinder) {
     _ = INSTALLED.set(unwinder);
 }
+
+/// Returns the unwinder that was installed.
+pub(crate) fn installed() -> Option<&'static dyn Unwinder> {
+    INSTALLED.get().copied()
+}

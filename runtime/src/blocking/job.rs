@@ -63,6 +63,7 @@ impl Queued {
 
     /// Runs the task in this thread.
     pub(super) fn run(self) {
+        self.task.header().set_started();
         context::set_pool_task(Some(self.task));
         // SAFETY: this value is used up, so the task runs once; the runtime's count came with it.
         unsafe {

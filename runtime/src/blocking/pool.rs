@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use crate::base::limit::Refusal;
 use crate::base::payload::drop_quietly;
+use crate::base::sys;
 use crate::blocking::job::{Job, Queued};
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
@@ -70,8 +71,14 @@ struct State {
     ended: bool,
     /// Threads that hold the runtime: all but those in calls.
     holding: usize,
-    running: Vec<Task>,
+    /// Tasks that run, with their threads.
+    running: Vec<OnThread>,
+    /// Calls that run.
+    calls: Vec<OnThread>,
 }
+
+/// A task that runs, and the system's number of its thread.
+pub(crate) type OnThread = (Task, Option<i32>);
 
 #[derive(Default)]
 struct Lane {
@@ -110,7 +117,15 @@ impl Pool {
 
     /// Returns the tasks that run on the pool now.
     pub(crate) fn running(&self) -> Vec<Task> {
-        self.lock().running.clone()
+        self.lock().running.iter().map(|(task, _)| task.clone()).collect()
+    }
+
+    /// Returns the tasks and the calls that run on the pool now, with their threads, and those that are queued.
+    pub(crate) fn tasks(&self) -> (Vec<OnThread>, Vec<Task>) {
+        let state = self.lock();
+        let running = state.running.iter().chain(&state.calls).cloned().collect();
+        let jobs = state.lanes.iter().flat_map(|lane| lane.jobs.values());
+        (running, jobs.filter_map(Job::task).map(Queued::handle).collect())
     }
 
     /// Queues `job`, and starts a thread if none is free. Returns its ticket.
@@ -288,7 +303,7 @@ impl Pool {
             // `begin_ending` takes the lock once the end has begun.
             let mut state = self.lock();
             let begins = is_wanted(&task, shared);
-            state.running.extend(begins.then(|| handle.clone()));
+            state.running.extend(begins.then(|| (handle.clone(), sys::thread_id())));
             begins
         };
         if !begins {
@@ -296,7 +311,7 @@ impl Pool {
             return end_unrun(task, shared);
         }
         task.run();
-        self.lock().running.retain(|running| *running != handle);
+        self.lock().running.retain(|(running, _)| *running != handle);
         drop(handle);
         shared.outside_ended();
     }
@@ -309,10 +324,13 @@ impl Pool {
             end_unrun(call, &shared);
             return Some(shared);
         }
+        let handle = call.handle();
+        self.lock().calls.push((handle.clone(), sys::thread_id()));
         shared.outside_ended();
         self.let_go(shared);
         call.run();
         let mut state = self.lock();
+        state.calls.retain(|(running, _)| *running != handle);
         let shared = if state.ended { None } else { runtime.upgrade() };
         match shared {
             Some(_) => state.holding += 1,

@@ -135,7 +135,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
 
     fn record(&self) -> *const WaitRecord {
         const RECORD: &WaitRecord =
-            &WaitRecord::new(&WaitDescription::new("unblock").ended_by(EndedBy::Outside), ptr::null());
+            &WaitRecord::new(&WaitDescription::new("unblock").ended_by(EndedBy::Pool), ptr::null());
         RECORD
     }
 }

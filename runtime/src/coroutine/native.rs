@@ -16,9 +16,12 @@
 use std::arch::{asm, naked_asm};
 use std::cell::Cell;
 use std::marker::PhantomPinned;
+use std::mem::offset_of;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::base::unwinder::SavedContext;
 use crate::coroutine::stop::{Body, Resumed, Stop};
 use crate::stack::handle::Stack;
 use crate::stack::sys;
@@ -77,16 +80,20 @@ pub(crate) struct Coroutine {
 /// The saved stack pointers of both sides.
 #[repr(C)]
 struct Ends {
-    /// The stack pointer of the task while it does not run; null before it is bound and after its end.
-    task: Cell<usize>,
+    /// The stack pointer of the task while it is off its stack: 0 before it is bound and while it runs, and [`ENDED`] after
+    /// its end. Other threads read it.
+    task: AtomicUsize,
     /// The stack pointer of the worker while the task runs.
     worker: Cell<usize>,
     _pinned: PhantomPinned,
 }
 
+/// Stands for the stack pointer of a task that has ended.
+const ENDED: usize = 1;
+
 impl Coroutine {
     pub(crate) const fn vacant() -> Self {
-        let ends = Ends { task: Cell::new(0), worker: Cell::new(0), _pinned: PhantomPinned };
+        let ends = Ends { task: AtomicUsize::new(0), worker: Cell::new(0), _pinned: PhantomPinned };
         Coroutine { ends, stack: Cell::new(None) }
     }
 
@@ -101,7 +108,8 @@ impl Coroutine {
         // SAFETY: the caller owns the stack, it has room for five words below its base (a page at the least), and its base
         // is a multiple of 16.
         unsafe { std::ptr::with_exposed_provenance_mut::<[usize; 5]>(top).write(frame) };
-        self.ends.task.set(top);
+        // Relaxed: what makes the task ready publishes it to its worker, and other threads do not go by it before a sleep.
+        self.ends.task.store(top, Ordering::Relaxed);
     }
 
     /// Returns the stack, from `bind` until `take_stack`.
@@ -121,14 +129,18 @@ impl Coroutine {
     #[inline(always)]
     pub(crate) unsafe fn resume(&self) -> Resumed {
         let ends = &self.ends;
-        debug_assert!(ends.task.get() != 0, "no body is bound");
+        // Relaxed: by the contract only this thread uses it now.
+        let to = ends.task.load(Ordering::Relaxed);
+        debug_assert!(to > ENDED, "no body is bound");
+        // Relaxed: a reader that finds the next sleep begun finds this store, by the Release of the wait word.
+        ends.task.store(0, Ordering::Relaxed);
         let own = std::ptr::from_ref(ends).expose_provenance();
         // SAFETY: by the contract the task's pointer was saved by `suspend`, or made by `bind`, and no other thread resumes it.
         // `ends` stays in place.
         let back = unsafe {
             switch!(
                 ends.worker.as_ptr(),
-                ends.task.get(),
+                to,
                 own,
                 // Three branches to the next instruction, by bits of the address to jump to: see the docs of `mod.rs`.
                 "mov edx, ecx",
@@ -176,7 +188,8 @@ impl Coroutine {
     /// Only that one: further lines evict those of other tasks before they are used.
     #[inline(always)]
     pub(crate) fn prefetch(&self) {
-        sys::prefetch(self.ends.task.get());
+        // Relaxed: a hint.
+        sys::prefetch(self.ends.task.load(Ordering::Relaxed));
     }
 
     /// Returns true if the body has ended.
@@ -184,7 +197,32 @@ impl Coroutine {
     /// # Safety
     /// The body does not run, and is not resumed meanwhile.
     pub(crate) unsafe fn has_ended(&self) -> bool {
-        self.ends.task.get() == 0
+        // Relaxed: by the contract only the caller's thread uses it.
+        self.ends.task.load(Ordering::Relaxed) == ENDED
+    }
+
+    /// Returns the saved stack pointer, or `None` while the coroutine is not suspended. On any thread.
+    #[inline]
+    pub(crate) fn suspended(&self) -> Option<NonZeroUsize> {
+        // Acquire: pairs with the store of the switch, which is a Release as all stores of this processor are. So the frames
+        // that are found at that address are those of the suspension, or later ones.
+        NonZeroUsize::new(self.ends.task.load(Ordering::Acquire)).filter(|saved| saved.get() > ENDED)
+    }
+
+    /// Reads where the suspended coroutine at that address goes on, and the base of its stack.
+    ///
+    /// `read` returns the word at an address, and fails where there is none.
+    pub(crate) fn context_at(
+        coroutine: usize,
+        mut read: impl FnMut(usize) -> Option<usize>,
+    ) -> Option<(SavedContext, usize)> {
+        let saved = read(coroutine + offset_of!(Coroutine, ends) + offset_of!(Ends, task))?;
+        let base = read(coroutine + offset_of!(Coroutine, stack) + Stack::BASE)?;
+        if saved <= ENDED || saved >= base {
+            return None;
+        }
+        let (pc, fp) = (read(saved)?, read(saved + 16)?);
+        Some((SavedContext { pc, sp: saved + 24, fp }, base))
     }
 
     /// Takes the stack of a finished coroutine.
@@ -192,7 +230,10 @@ impl Coroutine {
     /// # Safety
     /// The coroutine has finished.
     pub(crate) unsafe fn take_stack(&self) -> Stack {
-        assert!(self.ends.task.get() == 0, "a task is still on this stack");
+        // Relaxed: as in `has_ended`.
+        let saved = self.ends.task.load(Ordering::Relaxed);
+        assert!(saved == ENDED, "a task is still on this stack");
+        self.ends.task.store(0, Ordering::Relaxed);
         self.stack.take().expect("a finished coroutine has its stack")
     }
 }
@@ -228,7 +269,8 @@ unsafe extern "sysv64" fn first(ends: *const Ends, argument: NonNull<()>, body: 
     // SAFETY: the coroutine stays in place while code runs on its stack.
     let ends = unsafe { &*ends };
     body(argument);
-    ends.task.set(0);
+    // Relaxed: for this thread.
+    ends.task.store(ENDED, Ordering::Relaxed);
     let mut nowhere = 0_usize;
     // SAFETY: as in `suspend`. A finished coroutine is never resumed, so its stack pointer is written to a variable of no use.
     _ = unsafe { switch!(&raw mut nowhere, ends.worker.get(), Resumed::FINISHED.0) };

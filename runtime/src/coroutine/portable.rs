@@ -1,11 +1,15 @@
 //! The switch by corosensei, for all other targets and for AddressSanitizer.
 
 use std::cell::{Cell, UnsafeCell};
+use std::mem::offset_of;
+use std::num::NonZeroUsize;
 use std::ptr;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
+use crate::base::unwinder::SavedContext;
 use crate::coroutine::panic_counter::Ends;
 use crate::coroutine::stop::{Body, Resumed, Stop};
 use crate::stack::handle::Stack;
@@ -19,13 +23,21 @@ type Suspender = Yielder<(), Stop>;
 pub(crate) struct Coroutine {
     inner: UnsafeCell<Option<Inner<(), Stop, (), Ends>>>,
     suspender: Cell<*const Suspender>,
+    /// The stack pointer, the program counter and the frame pointer of the call that suspended it; the first is 0 while it
+    /// is not suspended.
+    saved: [AtomicUsize; 3],
     /// Outlives the code that runs on it.
     stack: Cell<Option<Stack>>,
 }
 
 impl Coroutine {
     pub(crate) const fn vacant() -> Self {
-        Coroutine { inner: UnsafeCell::new(None), suspender: Cell::new(ptr::null()), stack: Cell::new(None) }
+        Coroutine {
+            inner: UnsafeCell::new(None),
+            suspender: Cell::new(ptr::null()),
+            saved: [const { AtomicUsize::new(0) }; 3],
+            stack: Cell::new(None),
+        }
     }
 
     /// Binds the coroutine to `stack`. The first resume calls `body(argument)`.
@@ -58,6 +70,8 @@ impl Coroutine {
     /// time uses it.
     #[inline]
     pub(crate) unsafe fn resume(&self) -> Resumed {
+        // Relaxed: a reader that finds the next sleep begun finds this store, by the Release of the wait word.
+        self.saved[0].store(0, Ordering::Relaxed);
         // SAFETY: only the worker that has the coroutine resumes it, and never while the body runs.
         let inner = unsafe { (*self.inner.get()).as_mut() };
         match inner.expect("the coroutine is bound").resume(()) {
@@ -72,6 +86,12 @@ impl Coroutine {
     /// The caller runs on this stack.
     #[inline]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
+        let [sp, pc, fp] = context();
+        // Relaxed: published by the first.
+        self.saved[1].store(pc, Ordering::Relaxed);
+        self.saved[2].store(fp, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `suspended`, which then sees the frames as they are now.
+        self.saved[0].store(sp, Ordering::Release);
         // SAFETY: by the contract the body runs, so it has set this pointer, which leads to its own stack.
         unsafe { (*self.suspender.get()).suspend(stop) };
     }
@@ -98,6 +118,26 @@ impl Coroutine {
         unsafe { (*self.inner.get()).as_ref() }.is_some_and(Inner::done)
     }
 
+    /// Returns the saved stack pointer, or `None` while the coroutine is not suspended. On any thread.
+    pub(crate) fn suspended(&self) -> Option<NonZeroUsize> {
+        // Acquire: pairs with the Release in `suspend`.
+        NonZeroUsize::new(self.saved[0].load(Ordering::Acquire))
+    }
+
+    /// Reads where the suspended coroutine at that address goes on, and the base of its stack.
+    ///
+    /// `read` returns the word at an address, and fails where there is none.
+    pub(crate) fn context_at(
+        coroutine: usize,
+        mut read: impl FnMut(usize) -> Option<usize>,
+    ) -> Option<(SavedContext, usize)> {
+        let saved = coroutine + offset_of!(Coroutine, saved);
+        let [sp, pc, fp] = [0, 1, 2].map(|index| read(saved + index * size_of::<usize>()));
+        let base = read(coroutine + offset_of!(Coroutine, stack) + Stack::BASE)?;
+        let context = SavedContext { pc: pc.filter(|pc| *pc > 0)?, sp: sp.filter(|sp| *sp < base)?, fp: fp? };
+        Some((context, base))
+    }
+
     /// Takes the stack of a finished coroutine.
     ///
     /// # Safety
@@ -108,4 +148,43 @@ impl Coroutine {
         assert!(inner.is_some_and(|inner| inner.done()), "a task is still on this stack");
         self.stack.take().expect("a finished coroutine has its stack")
     }
+}
+
+/// Returns the stack pointer, the program counter and the frame pointer of the function that this is inlined into.
+///
+/// On other targets the stack pointer is 1, which stands for an unknown one, and there is no program counter.
+#[inline(always)]
+fn context() -> [usize; 3] {
+    let (sp, pc, fp): (usize, usize, usize);
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
+    // SAFETY: reads registers only.
+    unsafe {
+        std::arch::asm!(
+            "mov {sp}, rsp",
+            "lea {pc}, [rip]",
+            "mov {fp}, rbp",
+            sp = out(reg) sp,
+            pc = out(reg) pc,
+            fp = out(reg) fp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "mov {sp}, sp",
+            "adr {pc}, .",
+            "mov {fp}, x29",
+            sp = out(reg) sp,
+            pc = out(reg) pc,
+            fp = out(reg) fp,
+            options(nomem, nostack, preserves_flags),
+        );
+    }
+    #[cfg(not(any(all(target_arch = "x86_64", target_pointer_width = "64"), target_arch = "aarch64")))]
+    {
+        (sp, pc, fp) = (1, 0, 0);
+    }
+    [sp, pc, fp]
 }

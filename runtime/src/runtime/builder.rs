@@ -13,6 +13,7 @@ use crate::base::limit::MOST_WORKERS;
 use crate::base::random;
 use crate::base::sys;
 use crate::blocking::pool;
+use crate::runtime::dump_signal::{self, ListenToSignal};
 use crate::runtime::handle::Handle;
 use crate::runtime::owner::Runtime;
 use crate::runtime::run;
@@ -32,6 +33,7 @@ use crate::scheduler::idle::Idle;
 use crate::scheduler::oracle::Oracle;
 use crate::scheduler::panics;
 use crate::scheduler::queue;
+use crate::scheduler::runtimes;
 use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::task_panic::TaskPanic;
@@ -78,6 +80,7 @@ pub struct Builder<R = Runtime> {
     blocking: pool::Config,
     config: Config,
     threads: WorkerThreads,
+    dumps: dump_signal::Config,
     built: PhantomData<fn() -> R>,
 }
 
@@ -111,6 +114,7 @@ impl<R: From<Runtime>> Builder<R> {
                 on_stop: None,
                 watch: watchdog::Config::default(),
             },
+            dumps: dump_signal::Config::default(),
             built: PhantomData,
         }
     }
@@ -413,6 +417,36 @@ impl<R: From<Runtime>> Builder<R> {
         self
     }
 
+    /// Prints a [dump](crate::Handle::dump) on standard error whenever the signal comes. Off unless set.
+    ///
+    /// Unless set the environment variable `FIBRA_DUMP` may name a signal, as in `FIBRA_DUMP=SIGQUIT`, which Ctrl-\ sends
+    /// from a terminal. A plain thread prints it, so it also comes while all workers are stuck. A dump of more than a
+    /// thousand tasks is [grouped](crate::task::Dump::grouped). The signal then does nothing else in this
+    /// process, also after the runtime has ended. In a simulation it does nothing.
+    ///
+    /// # Errors
+    /// [`build`](Builder::build) and [`run`](Builder::run) fail for a signal that cannot be listened to, for a variable that
+    /// names none, and for a builder that is not of the crate `fibra`, which has the thread that listens.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// let built = fibra::Runtime::builder().workers(1).dump_on_signal(3).build();
+    /// // The crate `fibra-runtime` alone listens to no signals.
+    /// assert_eq!(built.unwrap_err().kind(), std::io::ErrorKind::Unsupported);
+    /// ```
+    pub fn dump_on_signal(mut self, signal: i32) -> Self {
+        self.dumps.signal = Some(signal);
+        self
+    }
+
+    /// Sets how to listen to signals.
+    #[doc(hidden)]
+    pub fn listen_to_signals(mut self, listen: ListenToSignal) -> Self {
+        self.dumps.listen = Some(listen);
+        self
+    }
+
     /// Sets how long the end of the runtime may take: from the return of the main task, or the begin of
     /// the drop, until all tasks have ended.
     ///
@@ -569,6 +603,8 @@ impl<R: From<Runtime>> Builder<R> {
             blocks,
             config: self.config,
         });
+        self.dumps.start(&shared)?;
+        runtimes::add(&shared);
         let threads = Arc::new(self.threads);
         let seed = |(index, stealable)| Seed {
             shared: Arc::clone(&shared),

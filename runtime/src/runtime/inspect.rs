@@ -2,11 +2,17 @@
 
 #![forbid(unsafe_code)]
 
+use std::time::Duration;
+
+use crate::blocking::pool::Pool;
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
-use crate::scheduler::waits::in_lines;
+use crate::scheduler::backtrace::{Backtrace, Symbols};
+use crate::scheduler::runtimes;
+use crate::scheduler::waits::{in_lines, look_at};
+use crate::scheduler::waits_for::WaitsFor;
+use crate::tasks::sleeper::{Reader, TaskState};
 use crate::tasks::task::Task;
-use crate::waiter::description::WaitsFor;
 
 impl Handle {
     /// Returns all tasks that have started and not ended.
@@ -18,10 +24,34 @@ impl Handle {
         report::tasks(self.shared())
     }
 
-    /// Lists started tasks, each on a line with what it waits for. Each line follows a line break.
+    /// Returns the tasks of the runtime: those that have started and not ended, and those that wait for a thread of the
+    /// blocking pool.
+    ///
+    /// Tasks that wait for a worker are not among them, as their queues cannot be walked;
+    /// [`Dump::unstarted`](crate::runtime::dump::Dump::unstarted) counts them. A task that starts or ends during the
+    /// call may be missing. Callable from any thread, also while workers are stuck in tasks.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked = fibra::spawn(fibra::task::park);
+    /// fibra::yield_now();
+    /// assert!(fibra::Handle::current().tasks().contains(parked.task()));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn tasks(&self) -> Vec<Task> {
+        let (on_pool, queued) = Pool::of(self.shared()).tasks();
+        let mut tasks = self.shared().tasks();
+        tasks.extend(on_pool.into_iter().map(|(task, _)| task).chain(queued));
+        tasks
+    }
+
+    /// Lists started tasks, each on a line with what it waits for, and with its stack. Each line follows a line break.
     #[doc(hidden)]
     pub fn describe_waits(&self, tasks: Vec<Task>) -> String {
-        in_lines(&self.shared().waits_of(tasks))
+        in_lines(&report::look(self.shared(), tasks))
     }
 
     /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
@@ -41,12 +71,92 @@ impl Handle {
     pub fn counters(&self) -> Vec<[(&'static str, u64); 11]> {
         self.shared().blocks.iter().map(|block| block.counters.read()).collect()
     }
+}
 
-    /// Returns what a task waits for, or `None` if it is not asleep.
+impl Task {
+    /// Returns what the task does at this moment.
     ///
-    /// It may be `None` while the task falls asleep or wakes.
-    #[doc(hidden)]
-    pub fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
-        self.shared().waits_for(task)
+    /// Callable from any thread. The task goes on meanwhile, so the answer may be old when it comes.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use fibra::task::{self, TaskState};
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked = fibra::spawn(task::park);
+    /// assert_eq!(parked.task().state(), TaskState::Unstarted);
+    /// fibra::yield_now();
+    /// assert_eq!(parked.task().state(), TaskState::Suspended);
+    /// assert_eq!(task::current().state(), TaskState::Running);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn state(&self) -> TaskState {
+        Reader::new(false).look(self.as_ref()).0
+    }
+
+    /// Returns what the task waits for, or `None` if it does not sleep.
+    ///
+    /// It may be `None` while the task falls asleep or wakes. Callable from any thread. It takes as long as there are
+    /// tasks where the wait has an owner, which is looked for among all tasks of the process;
+    /// [`Handle::dump`] does that once for all tasks.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime::{self as fibra, task};
+    /// use std::time::Duration;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let sleeper = fibra::spawn(|| fibra::sleep(Duration::from_secs(3600)));
+    /// fibra::yield_now();
+    /// let waits_for = sleeper.task().waits_for().unwrap();
+    /// assert_eq!(waits_for.kind, "sleep");
+    /// assert!(waits_for.deadline.unwrap() > fibra::time::now());
+    /// assert_eq!(task::current().waits_for(), None);
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn waits_for(&self) -> Option<WaitsFor> {
+        look_at(vec![(self.clone(), None)], false).pop()?.waits_for
+    }
+
+    /// Returns the stack of the task. `None` where there is none to be had.
+    ///
+    /// A suspended task has one, and a running one, which is sampled; neither takes part. A ready or an unstarted
+    /// task and the caller itself have none. Callable from any thread. [`Handle::dump`] tells where stacks come from.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked = fibra::spawn(fibra::task::park);
+    /// fibra::yield_now();
+    /// // The crate `fibra-runtime` alone has no unwinder.
+    /// assert!(parked.task().backtrace().is_none_or(|stack| stack.is_complete()));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn backtrace(&self) -> Option<Backtrace> {
+        let is_here = |(task, _): &(Task, _)| task == self;
+        let on_pool =
+            || runtimes::all().iter().find_map(|shared| Pool::of(shared).tasks().0.into_iter().find(is_here));
+        let found = if self.header().nature.is_on_pool() { on_pool() } else { None };
+        let seen = look_at(vec![found.unwrap_or_else(|| (self.clone(), None))], true).pop()?;
+        let frames = seen.frames?;
+        Some(Symbols::of([&frames].into_iter()).backtrace(&frames))
+    }
+
+    /// Returns how long ago the task was spawned, to some ten milliseconds.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime::{self as fibra, task};
+    /// use std::time::Duration;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// assert!(task::current().age() < Duration::from_secs(60));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn age(&self) -> Duration {
+        self.header().age()
     }
 }

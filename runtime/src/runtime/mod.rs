@@ -1,6 +1,9 @@
 //! Floor 9: runtimes: how one is built, entered, run, watched and ended.
 
 pub(crate) mod builder;
+pub(crate) mod dump;
+pub(crate) mod dump_json;
+pub(crate) mod dump_signal;
 pub(crate) mod handle;
 pub(crate) mod inspect;
 pub(crate) mod owner;

@@ -2,9 +2,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
+
 use crate::blocking::pool::Pool;
 use crate::scheduler::shared::Shared;
-use crate::scheduler::waits::in_lines;
+use crate::scheduler::waits::{Seen, in_lines, look_at};
 use crate::tasks::task::Task;
 
 /// Returns all tasks that have started and not ended, with those on the blocking pool.
@@ -27,10 +29,18 @@ pub(super) fn in_one_line(shared: &Shared) -> String {
     format!("{}: {}{more}", count(shared, tasks.len()), names.join(", "))
 }
 
-/// Lists all tasks that are left, each on a line with what it waits for.
+/// Lists all tasks that are left, each on a line with what it waits for, and with its stack.
 pub(super) fn in_full(shared: &Shared) -> String {
     let tasks = tasks(shared);
-    count(shared, tasks.len()) + &in_lines(&shared.waits_of(tasks))
+    count(shared, tasks.len()) + &in_lines(&look(shared, tasks))
+}
+
+/// Looks at tasks of a runtime, with their stacks.
+pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<Seen> {
+    let (on_pool, _) = Pool::of(shared).tasks();
+    let threads: HashMap<&Task, Option<i32>> = on_pool.iter().map(|(task, thread)| (task, *thread)).collect();
+    let thread = |task: &Task| threads.get(task).copied().flatten();
+    look_at(tasks.into_iter().map(|task| (task.clone(), thread(&task))).collect(), true)
 }
 
 /// Counts the tasks that are left; `started` is the number of those that have started.

@@ -123,7 +123,12 @@ fn tell(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) {
     // Relaxed: a count that publishes nothing.
     shared.stalls.fetch_add(1, Ordering::Relaxed);
     match hook {
-        None => say(format_args!("{stall}, longer than the limit of {limit:?}")),
+        None => {
+            let mut text = format!("{stall}, longer than the limit of {limit:?}");
+            let lines = stall.task.backtrace().map(|stack| stack.lines(false));
+            lines.into_iter().flatten().for_each(|line| text += &format!("\n      at {line}"));
+            say(format_args!("{text}"));
+        }
         Some(hook) => {
             if let Err(error) = guarded("the hook for stalls", || hook(stall)) {
                 say(format_args!("{error} at this: {stall}"));

@@ -8,9 +8,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
+use crate::base::sys;
 use crate::scheduler::cancelled::Cancelled;
 use crate::scheduler::counters::Counters;
 use crate::scheduler::driver::Unpark;
@@ -21,6 +23,7 @@ use crate::scheduler::queue::{Shared, Thief};
 use crate::scheduler::registry::Registry;
 use crate::scheduler::run_watch::Run;
 use crate::tasks::header::{HomeWorker, TaskRef};
+use crate::timer::ticks::Ticks;
 
 pub(crate) struct Block {
     pub(crate) index: usize,
@@ -42,6 +45,8 @@ pub(crate) struct Block {
     /// The worker has nothing to run, and takes what is placed here. A hint.
     resting: AtomicBool,
     unparker: OnceLock<Arc<dyn Unpark>>,
+    /// Its thread, and the begin of its timer wheel.
+    thread: OnceLock<(Option<i32>, Instant)>,
 }
 
 impl Block {
@@ -58,11 +63,27 @@ impl Block {
             state: ParkState::new(),
             resting: AtomicBool::new(false),
             unparker: OnceLock::new(),
+            thread: OnceLock::new(),
         }
     }
 
     pub(crate) fn set_unparker(&self, unparker: Arc<dyn Unpark>) {
         _ = self.unparker.set(unparker);
+    }
+
+    /// Notes the calling thread as that of the worker, and the begin of its timer wheel.
+    pub(crate) fn set_thread(&self, begin: Instant) {
+        _ = self.thread.set((sys::thread_id(), begin));
+    }
+
+    /// Returns the system's number of the worker's thread.
+    pub(crate) fn thread(&self) -> Option<i32> {
+        self.thread.get()?.0
+    }
+
+    /// Returns the moment of a tick of the worker's timer wheel.
+    pub(crate) fn moment_of(&self, tick: u64) -> Option<Instant> {
+        Ticks::since(self.thread.get()?.1).start_of(tick)
     }
 
     /// Returns the block as its tasks point to it.

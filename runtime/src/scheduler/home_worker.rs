@@ -65,6 +65,8 @@ impl Worker {
     #[inline]
     pub(super) fn settle(&self, task: TaskRef) {
         let header = task.header();
+        // Before others may resume it.
+        header.set_since(self.coarse.get());
         let word = &header.waiter.word;
         // A waker sends the task to this worker meanwhile, so it does not run before this worker's
         // next pick.

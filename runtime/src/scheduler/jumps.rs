@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::abort::say;
 use crate::base::clock;
-use crate::scheduler::waits::in_lines;
+use crate::scheduler::waits::{in_lines, look_at, off_the_pool};
 use crate::scheduler::worker::Worker;
 use crate::tasks::task::Task;
 
@@ -142,6 +142,7 @@ impl Worker {
     }
 
     fn describe_waits(&self) -> String {
-        in_lines(&self.shared.waits())
+        // A simulation may end in a deadlock for each of many seeds, so it goes without stacks.
+        in_lines(&look_at(off_the_pool(self.shared.tasks()), self.simulation.is_none()))
     }
 }

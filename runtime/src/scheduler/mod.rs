@@ -1,5 +1,6 @@
 //! Floor 5: the workers: their loop, queues, stealing, idle protocol, polling and the driver seam.
 
+pub(crate) mod backtrace;
 pub(crate) mod biased;
 pub(crate) mod block;
 pub(crate) mod budget;
@@ -23,6 +24,7 @@ pub(crate) mod registry;
 pub(crate) mod rest;
 pub(crate) mod run;
 pub(crate) mod run_watch;
+pub(crate) mod runtimes;
 pub(crate) mod shared;
 pub(crate) mod simulated;
 pub(crate) mod start;
@@ -32,5 +34,6 @@ pub(crate) mod task_table;
 pub(crate) mod tuning;
 pub(crate) mod virtual_time;
 pub(crate) mod waits;
+pub(crate) mod waits_for;
 pub(crate) mod wake;
 pub(crate) mod worker;

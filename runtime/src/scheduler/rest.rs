@@ -21,6 +21,7 @@ impl Worker {
         // A worker that lacks stacks leaves what is placed here to thieves.
         self.block.set_resting(!self.lacks_stacks());
         let goes_on = self.wait_for_work();
+        self.coarse.set(clock::coarse());
         self.block.set_resting(false);
         goes_on
     }

@@ -190,6 +190,7 @@ impl Worker {
     /// Runs the tick: checks everything that the picks do not check.
     #[cold]
     fn tick(&self) {
+        self.coarse.set(clock::coarse());
         self.count_picks();
         self.take_from_shared();
         self.take_placed();

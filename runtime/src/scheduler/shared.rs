@@ -4,7 +4,6 @@
 
 use std::any::Any;
 use std::num::NonZeroU64;
-use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,13 +20,11 @@ use crate::scheduler::queue;
 use crate::scheduler::task_counts::{Counts, alive};
 use crate::scheduler::task_panic::TaskPanicHook;
 use crate::scheduler::virtual_time::VirtualTime;
-use crate::scheduler::waits::Waits;
 use crate::stack::stacks::Stacks;
 use crate::tasks::header::TaskRef;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::panic_log::PanicLog;
 use crate::tasks::task::Task;
-use crate::waiter::description::{Owner, WaitsFor};
 
 /// Holds what workers need of the description of their runtime.
 pub(crate) struct Config {
@@ -141,27 +138,6 @@ impl Shared {
     /// Returns all tasks that have started and not ended.
     pub(crate) fn tasks(&self) -> Vec<Task> {
         self.blocks.iter().flat_map(|block| block.registry.tasks()).collect()
-    }
-
-    /// Returns all tasks that have started and not ended, with what they wait for.
-    pub(crate) fn waits(&self) -> Waits {
-        self.waits_of(self.tasks())
-    }
-
-    /// Returns these tasks with what they wait for.
-    pub(crate) fn waits_of(&self, tasks: Vec<Task>) -> Waits {
-        tasks.into_iter().map(|task| (task.clone(), self.waits_for(&task))).collect()
-    }
-
-    /// Returns what a task waits for, or `None` if it is not asleep.
-    pub(crate) fn waits_for(&self, task: &Task) -> Option<WaitsFor> {
-        let mut found = task.as_ref().waits_for()?;
-        if let Some(Owner::Address(address)) = found.owner {
-            let header = ptr::without_provenance(address);
-            let owner = self.blocks.iter().find_map(|block| block.registry.find(header));
-            found.owner = owner.map(|owner| Owner::Number(owner.id())).or(found.owner);
-        }
-        Some(found)
     }
 
     pub(crate) fn unpark_all(&self) {

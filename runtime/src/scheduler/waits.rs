@@ -1,45 +1,85 @@
-//! What tasks wait for, as lines of a report.
+//! What tasks do, as lines of a report.
 
 #![forbid(unsafe_code)]
 
 use std::fmt::Write;
+use std::time::Duration;
 
+use crate::base::sys;
+use crate::base::unwinder;
+use crate::scheduler::backtrace::Symbols;
+use crate::scheduler::runtimes;
+use crate::scheduler::waits_for::{Owners, WaitsFor};
 use crate::tasks::header::Nature;
+use crate::tasks::sleeper::{ContainerId, Frames, Reader, TaskState};
 use crate::tasks::task::Task;
-use crate::waiter::description::{Owner, WaitsFor};
 
-/// Tasks, and what each of them waits for, if it is asleep.
-pub(crate) type Waits = Vec<(Task, Option<WaitsFor>)>;
+/// What a look at a task has found.
+#[derive(Clone)]
+pub(crate) struct Seen {
+    pub(crate) task: Task,
+    pub(crate) state: TaskState,
+    pub(crate) waits_for: Option<WaitsFor>,
+    pub(crate) frames: Option<Frames>,
+    pub(crate) age: Duration,
+    pub(crate) container: Option<ContainerId>,
+}
 
-/// Lists tasks, each on a line of its own with what it waits for.
-pub(crate) fn in_lines(waits: &Waits) -> String {
+/// Looks at these tasks, with the threads of those that run on a pool. With stacks, it samples those that run.
+pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec<Seen> {
+    let mut reader = Reader::new(with_stacks);
+    let looks: Vec<_> = tasks.iter().map(|(task, _)| reader.look(task.as_ref())).collect();
+    let owners = Owners::of(looks.iter().filter_map(|(_, sleep)| sleep.as_ref()));
+    let seen = |((task, thread), (state, sleep)): ((Task, Option<i32>), (TaskState, Option<_>))| {
+        let waits_for = sleep.as_ref().map(|sleep| owners.resolve(&task, sleep));
+        let worker = || runtimes::block_of(owners.runtimes(), task.header().home())?.thread();
+        let frames = match state {
+            TaskState::Running if with_stacks => sample(&task, worker()),
+            TaskState::Blocking if with_stacks && sleep.is_none() => sample(&task, thread),
+            _ => sleep.and_then(|sleep| sleep.frames),
+        };
+        let container = task.as_ref().container();
+        Seen { state, waits_for, frames, age: task.header().age(), container, task }
+    };
+    tasks.into_iter().zip(looks).map(seen).collect()
+}
+
+/// Returns tasks for a look, none of which runs on a pool.
+pub(crate) fn off_the_pool(tasks: Vec<Task>) -> Vec<(Task, Option<i32>)> {
+    tasks.into_iter().map(|task| (task, None)).collect()
+}
+
+/// Walks the stack of a task that runs on that thread, unless it has slept or ended meanwhile.
+fn sample(task: &Task, thread: Option<i32>) -> Option<Frames> {
+    let (unwinder, thread) = (unwinder::installed()?, thread?);
+    if sys::thread_id() == Some(thread) {
+        return None;
+    }
+    let header = task.header();
+    let look = || (header.waiter.word.why(), header.coroutine.suspended(), header.join.is_done());
+    let seen = look();
+    let mut addresses = Vec::new();
+    let is_complete = unwinder.sample(thread, &mut addresses);
+    let is_same = look() == seen && !addresses.is_empty();
+    let addresses = addresses.into_iter().enumerate().map(|(index, address)| (address, index > 0));
+    is_same.then(|| Frames { addresses: addresses.collect(), is_complete })
+}
+
+/// Lists tasks, each on a line of its own with what it waits for, and its stack on the lines after it.
+pub(crate) fn in_lines(seen: &[Seen]) -> String {
+    let symbols = Symbols::of(seen.iter().filter_map(|seen| seen.frames.as_ref()));
     let mut text = String::new();
-    for (task, found) in waits {
-        let state = match found {
+    for Seen { task, waits_for, frames, .. } in seen {
+        let state = match waits_for {
             _ if task.header().nature == Nature::Blocking => "runs on the blocking pool".to_owned(),
-            Some(found) => format!("waits for {}", describe(found, waits)),
+            Some(waits_for) => format!("waits for {waits_for}"),
             None => "computes, or is ready to".to_owned(),
         };
         // Writing to a string does not fail.
         _ = write!(text, "\n  {task} {state}");
-    }
-    text
-}
-
-fn describe(found: &WaitsFor, tasks: &Waits) -> String {
-    let mut text = found.name.clone();
-    if let Some(descriptor) = found.descriptor {
-        _ = write!(text, " (descriptor {descriptor})");
-    }
-    if let Some(Owner::Number(owner)) = found.owner {
-        _ = match tasks.iter().find(|(task, _)| task.id() == owner) {
-            Some((owner, _)) => write!(text, " of {owner}"),
-            None => write!(text, " of the owner with number {owner}"),
-        };
-    }
-    if !found.arms.is_empty() {
-        let arms: Vec<String> = found.arms.iter().map(|arm| describe(arm, tasks)).collect();
-        _ = write!(text, " ({})", arms.join(", "));
+        for line in frames.iter().flat_map(|frames| symbols.backtrace(frames).lines(false)) {
+            _ = write!(text, "\n      at {line}");
+        }
     }
     text
 }

@@ -115,6 +115,8 @@ pub(crate) struct Worker {
     /// How many operations the running task has before the one at which it yields. Negative from that one on.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
+    /// The coarse clock, as it was at the last tick or at the end of the last rest.
+    pub(super) coarse: Cell<u32>,
     /// The pick at which the next tick is due.
     pub(super) next_tick: Cell<u32>,
     /// Forked tasks that were taken back since the stealable queue was last searched for them.
@@ -157,6 +159,8 @@ impl Worker {
         let block = Arc::clone(&shared.blocks[index]);
         let parts = guarded("the driver's factory", || shared.config.driver.make())??;
         block.set_unparker(parts.driver.unparker());
+        let begin = clock::now();
+        block.set_thread(begin);
         let stacks = shared.stacks.pool();
         let mut reserve = shared.reserve.pool();
         let warm = reserve.take()?;
@@ -164,7 +168,7 @@ impl Worker {
         Ok(Worker {
             local: queue::Local::new(),
             stealable,
-            wheel: Wheel::new(clock::now()),
+            wheel: Wheel::new(begin),
             stacks: RefCell::new(stacks),
             reserve: RefCell::new(reserve),
             came_back: Cell::new(false),
@@ -177,6 +181,7 @@ impl Worker {
             watched: shared.config.watched,
             budget: Cell::new(0),
             picks: Cell::new(0),
+            coarse: Cell::new(clock::coarse()),
             next_tick: Cell::new(tuning::TICK_PICKS),
             taken_back: Cell::new(0),
             round: Cell::new(Round { side: Side::Started, left: 0, behind: 0, woken: 0 }),
@@ -247,6 +252,12 @@ impl Worker {
         self.block.counters.picks.add(u64::from(self.picks.get().wrapping_sub(counted)));
     }
 
+    /// Returns the coarse clock, as this worker knows it.
+    #[inline]
+    pub(crate) fn coarse(&self) -> u32 {
+        self.coarse.get()
+    }
+
     /// Returns a number that tells this worker from all others alive.
     pub(crate) fn place(&self) -> NonZeroUsize {
         NonNull::from(&*self.block).addr()
@@ -305,7 +316,7 @@ impl Worker {
 
     /// Sets the running task's timer for the sleep that it has begun.
     pub(crate) fn arm_timer(&self, task: TaskRef, deadline: Instant) {
-        task.header().timed.set(true);
+        task.header().set_timed(true);
         // SAFETY: the node lies in the task, which is bound to this worker and does not end while
         // its timer is armed: its timer is disarmed on this worker before it becomes ready.
         let timer = unsafe { NodeRef::new(task.timer()) };
@@ -315,7 +326,7 @@ impl Worker {
     /// Queues a task of this worker that was woken.
     #[inline]
     pub(crate) fn make_ready(&self, task: TaskRef) {
-        if task.header().timed.get() {
+        if task.header().is_timed() {
             self.disarm_timer(task);
         }
         self.queue(task);
@@ -324,7 +335,7 @@ impl Worker {
     #[inline(never)]
     pub(super) fn disarm_timer(&self, task: TaskRef) {
         let header = task.header();
-        header.timed.set(false);
+        header.set_timed(false);
         self.wheel.remove(&header.timer);
     }
 

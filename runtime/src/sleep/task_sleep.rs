@@ -171,7 +171,7 @@ fn sleep_in(
     may_spin: bool,
 ) -> Waking {
     let word = &task.header().waiter.word;
-    debug_assert!(!task.header().timed.get(), "what made the task ready has disarmed its timer");
+    debug_assert!(!task.header().is_timed(), "what made the task ready has disarmed its timer");
     // Decided before the sleep is published: a task that does not spin is asleep at once.
     let spins = may_spin && back_off::is_worth_while();
     task.set_record(how.record());

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::fmt;
+use std::mem::offset_of;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::sync::Arc;
@@ -27,7 +28,13 @@ pub(crate) struct Stack {
     region: Arc<Region>,
 }
 
+// A reader of memory finds the base also where the type allows for there being no stack.
+const _: () = assert!(size_of::<Option<Stack>>() == size_of::<Stack>());
+
 impl Stack {
+    /// The offset of the highest address, for readers of memory.
+    pub(crate) const BASE: usize = offset_of!(Stack, base);
+
     pub(super) fn new(base: NonZeroUsize, region: Arc<Region>) -> Self {
         Self { base, region }
     }

@@ -168,7 +168,7 @@ pub(crate) fn note_thread_lock(record: *const WaitRecord) {
 
 /// Names a wait and the address of its object.
 pub(crate) fn name_of(record: *const WaitRecord) -> String {
-    match description::interpret(record.addr(), &memory::read) {
+    match description::interpret(record.addr(), &mut memory::read) {
         Some(found) => format!("{} at {:#x}", found.name, found.object),
         None => "something".to_owned(),
     }

@@ -3,6 +3,7 @@
 //! | field | may be touched by |
 //! | --- | --- |
 //! | `waiter.word`, `join`, `park`, `cancel_flags`, `refs` | any thread, by their own rules |
+//! | `started`, `timed`, `away`, the saved stack pointer in `coroutine` | written as below; read by any thread, for reports |
 //! | `next` | the party that queues the task, then the queue, then the taker: exactly one at a time; the task itself as it goes to sleep |
 //! | `home` | written at the first run (migratable task: at each run); read by the party told to queue the task, and, for a task known to stay, by its wakers and cancellers |
 //! | `coroutine` | the worker that the task is on, and the task when it suspends |
@@ -15,11 +16,12 @@ use std::mem::offset_of;
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
+use crate::base::clock;
 use crate::base::limit::MOST_WORKERS;
-use crate::base::memory;
 use crate::coroutine::stop::Stop;
 use crate::coroutine::switch::Coroutine;
 use crate::stack::handle::Stack;
@@ -33,7 +35,7 @@ use crate::tasks::refs::Refs;
 use crate::tasks::slow_path_flags::{SlowPath, SlowPathFlags};
 use crate::tasks::switch_hook::{Hook, SwitchHook};
 use crate::timer::ring::Node;
-use crate::waiter::description::{self, WaitRecord, WaitsFor};
+use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::{Kind, Waiter};
 
 /// Describes a task to be made.
@@ -44,6 +46,8 @@ pub(crate) struct Origin {
     pub(crate) nature: Nature,
     /// The call that spawned it, if that is one of the user's.
     pub(crate) spawned_at: Option<&'static Location<'static>>,
+    /// When, in ticks of the coarse clock.
+    pub(crate) born: u32,
     /// Settings of the builder, for the few tasks that have any.
     pub(crate) traits: Option<Box<Traits>>,
 }
@@ -82,6 +86,16 @@ impl Nature {
         self == Nature::Local
     }
 
+    /// Returns true if it runs on a thread of a pool.
+    pub(crate) fn is_on_pool(self) -> bool {
+        matches!(self, Nature::Blocking | Nature::Call)
+    }
+
+    /// Returns true for a call, which the end of the runtime does not wait for.
+    pub(crate) fn is_call(self) -> bool {
+        self == Nature::Call
+    }
+
     /// Returns true if the limit of tasks counts it.
     #[inline]
     pub(crate) fn is_counted(self) -> bool {
@@ -116,6 +130,32 @@ pub(crate) struct VTable {
     pub(crate) free: unsafe fn(TaskRef),
     /// A scope or an owner waits for its end, even if no handle exists.
     pub(crate) is_awaited: bool,
+    /// The set of tasks that it belongs to. The offsets are in bytes from the header.
+    pub(crate) container: Option<Container>,
+}
+
+/// Tells a reader of memory which set of tasks a task belongs to: a scope or a group.
+#[derive(Clone, Copy)]
+pub(crate) struct Container {
+    pub(crate) kind: &'static str,
+    /// The offset of the pointer to the set, which stays as it is for the life of the task.
+    pub(crate) pointer: usize,
+    /// The offset, in the set, of the id of the task that it belongs to; 8 bytes, 0 for none.
+    pub(crate) owner: Option<usize>,
+}
+
+impl Container {
+    pub(crate) const fn shifted(mut self, by: usize) -> Self {
+        self.pointer += by;
+        self
+    }
+}
+
+/// A big stack that a task runs on, in the frame of the call that has switched to it.
+pub(crate) struct BigStack {
+    pub(crate) coroutine: Coroutine,
+    /// The big stack of that frame; null on the task's own.
+    pub(crate) outer: *const BigStack,
 }
 
 /// Holds the untyped part of a task, in the order of use.
@@ -133,11 +173,11 @@ pub(crate) struct Header {
     /// The scopes around the running code that may end early, innermost first.
     pub(crate) bounds: Cell<*const Bound>,
     pub(crate) nature: Nature,
-    started: Cell<bool>,
+    started: AtomicBool,
     /// The cancel flags: what ended or may end the running code early.
     pub(crate) cancel_flags: CancelFlags,
     /// The timer is armed.
-    pub(crate) timed: Cell<bool>,
+    timed: AtomicBool,
     pub(super) slow_path: SlowPathFlags,
     pub(crate) unconstrained: Cell<bool>,
     /// Its stack comes from the reserve.
@@ -151,6 +191,10 @@ pub(crate) struct Header {
     owed: Cell<u16>,
     /// How many guards forbid the running code to suspend.
     forbidden: Cell<u16>,
+    /// When it last fell asleep, in ticks of the coarse clock. Written by its worker, read by any thread.
+    since: AtomicU32,
+    /// When it was spawned, in such ticks.
+    born: u32,
     pub(crate) join: Join,
     pub(crate) vtable: &'static VTable,
     pub(crate) id: NonZeroU64,
@@ -159,8 +203,8 @@ pub(crate) struct Header {
     pub(super) traits: Option<Box<Traits>>,
     /// The values of task-locals, from the first one on.
     locals: OnceCell<Box<Locals>>,
-    /// The big stack that the task runs on; null on its own.
-    pub(super) away: Cell<*const Coroutine>,
+    /// The innermost big stack that the task runs on; null on its own.
+    away: AtomicPtr<BigStack>,
     /// The slot in the registry of the worker that the task started on, and the index of that
     /// worker.
     slot: Cell<u32>,
@@ -173,7 +217,7 @@ pub(crate) struct Header {
 const _: () = assert!(offset_of!(Header, coroutine) + size_of::<[usize; 2]>() <= 64);
 
 // A part of the sum in `SCALING.md`.
-const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 144);
+const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 152);
 
 const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
@@ -222,9 +266,9 @@ impl Header {
             home: AtomicPtr::new(ptr::null_mut()),
             bounds: Cell::new(ptr::null()),
             nature: origin.nature,
-            started: Cell::new(false),
+            started: AtomicBool::new(false),
             cancel_flags,
-            timed: Cell::new(false),
+            timed: AtomicBool::new(false),
             slow_path,
             unconstrained: Cell::new(false),
             on_reserve: Cell::new(false),
@@ -233,13 +277,15 @@ impl Header {
             refs: Refs::two(),
             owed: Cell::new(0),
             forbidden: Cell::new(0),
+            since: AtomicU32::new(origin.born),
+            born: origin.born,
             join: Join::new(),
             vtable,
             id: origin.id,
             spawned_at: origin.spawned_at,
             traits: origin.traits,
             locals,
-            away: Cell::new(ptr::null()),
+            away: AtomicPtr::new(ptr::null_mut()),
             slot: Cell::new(0),
             registered: Cell::new(0),
             unwound: Cell::new(0),
@@ -267,7 +313,7 @@ impl Header {
 
     /// Returns true while the task runs on a big stack.
     pub(crate) fn is_away(&self) -> bool {
-        !self.away.get().is_null()
+        !self.away().is_null()
     }
 
     /// Returns true if the end of the runtime leaves it alone: code that cannot be unwound depends
@@ -288,6 +334,24 @@ impl Header {
         self.traits.as_ref().is_some_and(|traits| traits.sheltered)
     }
 
+    /// Returns how long ago it was spawned.
+    pub(crate) fn age(&self) -> Duration {
+        clock::coarsely_since(self.born)
+    }
+
+    /// Notes that it falls asleep. By its worker.
+    #[inline(always)]
+    pub(crate) fn set_since(&self, now: u32) {
+        // Relaxed: for reports.
+        self.since.store(now, Ordering::Relaxed);
+    }
+
+    /// Returns how long it has been asleep, if it is.
+    pub(crate) fn waited(&self) -> Duration {
+        // Relaxed: as above.
+        clock::coarsely_since(self.since.load(Ordering::Relaxed))
+    }
+
     /// Returns its task-locals. For the task itself, and for the caller that ends it before it ran.
     pub(crate) fn locals(&self) -> &Locals {
         self.locals.get_or_init(Box::default)
@@ -300,11 +364,25 @@ impl Header {
     }
 
     pub(crate) fn is_started(&self) -> bool {
-        self.started.get()
+        // Relaxed: what queues the task orders it for its runner; others read it for reports.
+        self.started.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_started(&self) {
-        self.started.set(true);
+        // Relaxed: as above.
+        self.started.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns true if its timer is armed.
+    #[inline]
+    pub(crate) fn is_timed(&self) -> bool {
+        // Relaxed: for the worker that the task is on; others read it for reports.
+        self.timed.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_timed(&self, timed: bool) {
+        // Relaxed: as above.
+        self.timed.store(timed, Ordering::Relaxed);
     }
 
     /// Returns the block of its home worker, which queues this task.
@@ -371,10 +449,17 @@ impl Header {
         self.slow_path.set(SlowPath::FORBIDDEN, self.forbidden.get() > 0);
     }
 
-    /// Sets the big stack that the task runs on, and returns the previous one. Null stands for the task's own stack.
-    pub(crate) fn change_stack(&self, to: *const Coroutine) -> *const Coroutine {
+    /// Sets the big stack that the task runs on. Null stands for the task's own stack.
+    pub(crate) fn change_stack(&self, to: *const BigStack) {
         self.slow_path.set(SlowPath::AWAY, !to.is_null());
-        self.away.replace(to)
+        // Relaxed: for the running task; others read it for reports.
+        self.away.store(to.cast_mut(), Ordering::Relaxed);
+    }
+
+    /// Returns the big stack that the task runs on; null on its own.
+    pub(crate) fn away(&self) -> *const BigStack {
+        // Relaxed: as above.
+        self.away.load(Ordering::Relaxed)
     }
 
     /// Returns the stack that the task runs on.
@@ -383,21 +468,21 @@ impl Header {
     /// The task is the running one, and does not leave that stack while the reference is used.
     pub(crate) unsafe fn stack(&self) -> Option<&Stack> {
         // SAFETY: by this function's contract; no stack is taken from the task that runs on it.
-        unsafe { self.coroutine_on(self.away.get()).stack() }
+        unsafe { self.coroutine_on(self.away()).stack() }
     }
 
     /// # Safety
     /// Code of the task is on that big stack, and stays there while the reference is used. Null stands for the task's own.
-    unsafe fn coroutine_on(&self, away: *const Coroutine) -> &Coroutine {
+    unsafe fn coroutine_on(&self, away: *const BigStack) -> &Coroutine {
         // SAFETY: a big stack stays in place while code runs on it.
-        unsafe { away.as_ref() }.unwrap_or(&self.coroutine)
+        unsafe { away.as_ref() }.map_or(&self.coroutine, |away| &away.coroutine)
     }
 
     /// Leaves that big stack; null stands for the task's own.
     ///
     /// # Safety
     /// The caller runs in this very task, on that stack.
-    pub(crate) unsafe fn suspend_from(&self, away: *const Coroutine, stop: Stop) {
+    pub(crate) unsafe fn suspend_from(&self, away: *const BigStack, stop: Stop) {
         // SAFETY: by this function's contract.
         unsafe { self.coroutine_on(away).suspend(stop) };
     }
@@ -480,13 +565,10 @@ impl TaskRef {
         self.header().next.store(record.cast_mut().cast(), Ordering::Relaxed);
     }
 
-    /// Returns what the task waits for, if it is asleep and still so at the end of the call.
-    pub(crate) fn waits_for(self) -> Option<WaitsFor> {
-        let word = || self.header().waiter.word.why();
-        let seen = word();
-        let record = self.header().next.load(Ordering::Relaxed).addr();
-        let found = description::interpret(record, &memory::read)?;
-        (seen.is_asleep() && word() == seen).then_some(found)
+    /// Returns the address of the record of what it waits for, if it sleeps.
+    pub(crate) fn record(self) -> usize {
+        // Relaxed: its reader looks at the wait word before and after.
+        self.header().next.load(Ordering::Relaxed).addr()
     }
 
     /// Returns true if the task is asleep, and only tasks, threads and time may wake it: neither the system nor the pool.

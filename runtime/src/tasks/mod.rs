@@ -18,6 +18,7 @@ pub(crate) mod raw;
 pub(crate) mod refs;
 pub(crate) mod shield;
 pub(crate) mod slab_cache;
+pub(crate) mod sleeper;
 pub(crate) mod slow_path_flags;
 pub(crate) mod switch_hook;
 pub(crate) mod switching;

@@ -14,6 +14,7 @@
 
 use std::alloc::Layout;
 use std::cell::{RefCell, UnsafeCell};
+use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -23,8 +24,7 @@ use crate::base::payload::quietly;
 use crate::tasks::bounds::Bound;
 use crate::tasks::cancel;
 use crate::tasks::context;
-use crate::tasks::header::VTable;
-use crate::tasks::header::{Header, Nature, Origin, TaskRef};
+use crate::tasks::header::{Container, Header, Nature, Origin, TaskRef, VTable};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
 use crate::tasks::locals::Locals;
@@ -46,6 +46,9 @@ struct Cell<F, T, K> {
 pub(crate) trait TaskHooks {
     /// True if the owner waits for the end of the task even if no handle exists.
     const AWAITS: bool;
+
+    /// The set of tasks that the task belongs to. The offsets are in bytes from the hooks.
+    const CONTAINER: Option<Container> = None;
 
     /// Runs when the task was made, before it is published.
     fn made(&self, task: TaskRef);
@@ -94,6 +97,10 @@ where
             drop_output: drop_output::<F, T, K>,
             free: free::<F, T, K>,
             is_awaited: K::AWAITS,
+            container: match K::CONTAINER {
+                Some(container) => Some(container.shifted(offset_of!(Cell<F, T, K>, hooks))),
+                None => None,
+            },
         }
     };
     let cell = slab_cache::take(slabs, Layout::new::<Cell<F, T, K>>()).cast::<Cell<F, T, K>>();

@@ -29,7 +29,7 @@ impl Header {
     unsafe fn suspend_unusual(&self, stop: Stop) {
         self.switches(Switch::Out);
         // SAFETY: as in `suspend`, on the stack that the task runs on.
-        unsafe { self.suspend_from(self.away.get(), stop) };
+        unsafe { self.suspend_from(self.away(), stop) };
         self.switches(Switch::In);
     }
 

@@ -64,11 +64,11 @@ impl Task {
     /// # use fibra_runtime as fibra;
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// let (line, task) = (line!(), fibra::spawn(|| ()));
-    /// assert_eq!(task.task().spawned_at().unwrap().line(), line);
+    /// assert_eq!(task.task().spawn_location().unwrap().line(), line);
     /// # });
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn spawned_at(&self) -> Option<&'static Location<'static>> {
+    pub fn spawn_location(&self) -> Option<&'static Location<'static>> {
         self.header().spawned_at()
     }
 
@@ -113,13 +113,13 @@ impl RefUnwindSafe for Task {}
 
 impl fmt::Display for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe(f, self.id(), self.name(), self.spawned_at())
+        describe(f, self.id(), self.name(), self.spawn_location())
     }
 }
 
 impl Describe for Task {
     fn described(&self) -> Described {
-        Described { id: self.id(), name: self.name().map(Box::from), spawned_at: self.spawned_at() }
+        Described { id: self.id(), name: self.name().map(Box::from), spawned_at: self.spawn_location() }
     }
 }
 
@@ -127,7 +127,7 @@ impl fmt::Debug for Task {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Task");
         out.field("id", &self.id()).field("name", &self.name());
-        out.field("spawned_at", &self.spawned_at().map(ToString::to_string));
+        out.field("spawn_location", &self.spawn_location().map(ToString::to_string));
         out.field("finished", &self.has_ended()).finish()
     }
 }

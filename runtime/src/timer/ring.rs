@@ -1,6 +1,7 @@
 //! The nodes of timers, and the rings that they are linked into.
 
 use std::cell::Cell;
+use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
 
@@ -49,6 +50,14 @@ impl Node {
     #[inline]
     pub(super) fn tick(&self) -> u64 {
         self.hung.get() >> PLACE_BITS
+    }
+
+    /// Reads the tick of the node at that address, for other threads. `None` if it is not armed.
+    pub(crate) fn tick_at(node: usize, read: impl FnOnce(usize, &mut [u8]) -> Option<()>) -> Option<u64> {
+        let mut bytes = [0; 8];
+        read(node + offset_of!(Node, hung), &mut bytes)?;
+        let hung = u64::from_ne_bytes(bytes);
+        (hung as u16 & NOWHERE != NOWHERE).then_some(hung >> PLACE_BITS)
     }
 
     #[inline]

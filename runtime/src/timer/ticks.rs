@@ -16,12 +16,12 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 ///
 /// Instants more than a `u64` of nanoseconds (584 years) ahead are clamped to [`MOST`].
 #[derive(Debug)]
-pub(super) struct Ticks {
+pub(crate) struct Ticks {
     origin: Instant,
 }
 
 impl Ticks {
-    pub(super) fn since(origin: Instant) -> Ticks {
+    pub(crate) fn since(origin: Instant) -> Ticks {
         Ticks { origin }
     }
 
@@ -42,7 +42,7 @@ impl Ticks {
     /// Returns the moment at which `tick` begins; `None` where that is beyond the clock, and so
     /// never comes.
     #[inline]
-    pub(super) fn start_of(&self, tick: u64) -> Option<Instant> {
+    pub(crate) fn start_of(&self, tick: u64) -> Option<Instant> {
         let nanos = tick.checked_mul(1 << TICK_BITS)?;
         self.origin.checked_add(Duration::from_nanos(nanos))
     }

@@ -27,8 +27,10 @@ pub enum EndedBy {
     Task,
     /// Time alone.
     Clock,
-    /// The system, or a call on a pool.
+    /// The system, or a call on the second pool.
     Outside,
+    /// The end of a closure on the blocking pool.
+    Pool,
 }
 
 /// Describes all waits of one kind: their name, and where the object keeps what a report tells.
@@ -120,9 +122,9 @@ impl<P> WaitRecord<P> {
         &self.object
     }
 
-    /// Returns true if the system or a call on a pool may end the wait.
+    /// Returns true if the system or a pool may end the wait.
     pub(crate) fn is_ended_by_outside(&self) -> bool {
-        self.description.0[3] == EndedBy::Outside as u64
+        self.description.0[3] >= EndedBy::Outside as u64
     }
 
     /// Returns the address that a task keeps while it sleeps.
@@ -133,26 +135,26 @@ impl<P> WaitRecord<P> {
     }
 }
 
-/// What a task waits for, as a reader found it.
+/// What a task waits for, as a reader found it in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct WaitsFor {
+pub(crate) struct Found {
     /// The name of the wait.
-    pub name: String,
+    pub(crate) name: String,
     /// Which party may end it.
-    pub ended_by: EndedBy,
+    pub(crate) ended_by: EndedBy,
     /// The address of the object.
-    pub object: usize,
+    pub(crate) object: usize,
     /// The owner, if the object has one.
-    pub owner: Option<Owner>,
+    pub(crate) owner: Option<OwnerMark>,
     /// The file descriptor.
-    pub descriptor: Option<i32>,
+    pub(crate) descriptor: Option<i32>,
     /// The arms of a select.
-    pub arms: Vec<WaitsFor>,
+    pub(crate) arms: Vec<Found>,
 }
 
 /// Tells the owner of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Owner {
+pub(crate) enum OwnerMark {
     /// Its number; see [`owner`](crate::wait::owner).
     Number(u64),
     /// The address of its waiter.
@@ -162,41 +164,65 @@ pub enum Owner {
 /// Reads a record and what it leads to. `read` copies memory, and fails where there is none.
 ///
 /// Returns `None` unless the record leads to a description.
-pub(crate) fn interpret(record: usize, read: &impl Fn(usize, &mut [u8]) -> Option<()>) -> Option<WaitsFor> {
-    let number = |address: usize| {
-        let mut bytes = [0; 8];
-        read(address, &mut bytes).map(|()| u64::from_ne_bytes(bytes))
+pub(crate) fn interpret(
+    record: usize,
+    read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>,
+) -> Option<Found> {
+    let [description, object] = pointers(record, read)?;
+    let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms] = words(description, read)? else {
+        return None;
     };
-    let pointer = |address| number(address).map(|word| word as usize);
-    let (description, object) = (pointer(record)?, pointer(record + size_of::<usize>())?);
-    let mut words = [0; 8];
-    for (index, word) in words.iter_mut().enumerate() {
-        *word = number(description.checked_add(8 * index)?)?;
-    }
-    let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms] = words else { return None };
     let name = [first, second].map(u64::to_ne_bytes).concat();
     let place = |offset: u64, base: usize| (offset != NONE).then(|| base.wrapping_add(offset as usize));
-    let owner = place(owner, object).and_then(number).and_then(|word| match shift as u32 {
-        IS_ADDRESS => Some(Owner::Address(word as usize & !7)).filter(|owner| *owner != Owner::Address(0)),
-        shift => Some(Owner::Number(word >> shift)).filter(|owner| *owner != Owner::Number(0)),
+    let owner = place(owner, object).and_then(|at| words(at, read)).and_then(|[word]| match shift as u32 {
+        IS_ADDRESS => {
+            Some(OwnerMark::Address(word as usize & !7)).filter(|owner| *owner != OwnerMark::Address(0))
+        }
+        shift => Some(OwnerMark::Number(word >> shift)).filter(|owner| *owner != OwnerMark::Number(0)),
     });
+    let mut bytes = [0; 4];
+    let descriptor = place(descriptor, object)
+        .and_then(|at| read(at, &mut bytes))
+        .map(|()| i32::from_ne_bytes(bytes))
+        .filter(|descriptor| *descriptor >= 0);
     let mut found = Vec::new();
     // Each arm begins with the address of the next one and its record. Their number is bounded, since the memory may change.
-    let mut arm = place(arms, record).and_then(pointer).filter(|arm| *arm != 0);
-    while let Some(at) = arm.filter(|_| found.len() < 1000) {
-        found.extend(interpret(at + size_of::<usize>(), read));
-        arm = pointer(at).filter(|next| *next != 0);
+    let mut arm = place(arms, record).and_then(|at| pointers(at, read));
+    while let Some([at]) = arm.filter(|[at]| *at != 0 && found.len() < 1000) {
+        found.extend(interpret(at.checked_add(size_of::<usize>())?, read));
+        arm = pointers(at, read);
     }
-    Some(WaitsFor {
+    Some(Found {
         name: String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned(),
         ended_by: match ended_by {
             0 => EndedBy::Task,
             1 => EndedBy::Clock,
+            3 => EndedBy::Pool,
             _ => EndedBy::Outside,
         },
         object,
         owner,
-        descriptor: place(descriptor, object).and_then(number).map(|word| word as i32).filter(|fd| *fd >= 0),
+        descriptor,
         arms: found,
     })
+}
+
+/// Reads words of 8 bytes.
+fn words<const N: usize>(
+    address: usize,
+    read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>,
+) -> Option<[u64; N]> {
+    let mut words = [[0; 8]; N];
+    read(address, words.as_flattened_mut())?;
+    Some(words.map(u64::from_ne_bytes))
+}
+
+/// Reads pointers.
+fn pointers<const N: usize>(
+    address: usize,
+    read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>,
+) -> Option<[usize; N]> {
+    let mut pointers = [[0; size_of::<usize>()]; N];
+    read(address, pointers.as_flattened_mut())?;
+    Some(pointers.map(usize::from_ne_bytes))
 }

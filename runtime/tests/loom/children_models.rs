@@ -35,7 +35,7 @@ impl Borrowed {
 
 impl Frame {
     fn new() -> Box<Self> {
-        let frame = Frame { children: Children::new(false), borrowed: UnsafeCell::new(0) };
+        let frame = Frame { children: Children::new(false, 0), borrowed: UnsafeCell::new(0) };
         assert!(
             frame.children.alive() == 0 && frame.children.take_lost().is_none() && !frame.children.shelters()
         );

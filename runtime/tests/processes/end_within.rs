@@ -29,7 +29,7 @@ fn leave_behind() {
         task::shield(|| yield_until(|| IS_OVER.load(Ordering::SeqCst)));
         compute()
     }));
-    let waits = |task: &fibra::Task| fibra::Handle::current().waits_for(task).is_some();
+    let waits = |task: &fibra::Task| task.waits_for().is_some();
     yield_until(|| waits(&joiner) && waits(&other));
     yield_until(|| IS_BLOCKED.load(Ordering::SeqCst) && HAS_BEGUN.load(Ordering::SeqCst));
     IS_OVER.store(true, Ordering::SeqCst);

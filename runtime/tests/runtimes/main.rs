@@ -11,6 +11,7 @@ mod message;
 
 mod blocking;
 mod driver;
+mod dump;
 mod inspect;
 mod lacking;
 mod runtimes;

@@ -319,7 +319,7 @@ fn a_task_knows_its_name_and_shows_it() {
         );
         assert!(format!("{handle:?}").contains("finished: true"));
         let unnamed = fibra::spawn(|| task::current().name().is_none());
-        let (id, place) = (unnamed.task().id(), unnamed.task().spawned_at().unwrap());
+        let (id, place) = (unnamed.task().id(), unnamed.task().spawn_location().unwrap());
         assert_eq!(unnamed.task().to_string(), format!("task (id {id}, spawned at {place})"));
         assert!(unnamed.join().unwrap());
     });
@@ -329,14 +329,14 @@ fn a_task_knows_its_name_and_shows_it() {
 fn each_kind_of_spawn_knows_its_place_in_the_users_source() {
     let _guard = hang_guard();
     let (runtime, group) = (runtime(2), fibra::TaskGroup::new());
-    let at_here = |task: &fibra::Task| task.spawned_at().is_some_and(|place| place.file() == file!());
+    let at_here = |task: &fibra::Task| task.spawn_location().is_some_and(|place| place.file() == file!());
     assert!(at_here(runtime.spawn(|| ()).task()) && at_here(runtime.spawn_blocking(|| ()).task()));
     assert!(at_here(runtime.handle().spawn(|| ()).task()));
     assert!(at_here(runtime.handle().spawn_on_worker(1, || ()).task()));
     assert!(at_here(task::Builder::new().spawn_on(&runtime.handle(), || ()).task()));
     runtime.run(|| {
         let (line, child) = (line!(), fibra::spawn(|| ()));
-        assert_eq!(child.task().spawned_at().unwrap().line(), line);
+        assert_eq!(child.task().spawn_location().unwrap().line(), line);
         assert!(at_here(fibra::spawn_local(|| ()).task()) && at_here(fibra::spawn_blocking(|| ()).task()));
         assert!(at_here(&group.spawn(|| ())) && at_here(&group.spawn_local(|| ())));
         fibra::scope(|scope| {
@@ -344,7 +344,7 @@ fn each_kind_of_spawn_knows_its_place_in_the_users_source() {
         });
         let own = || at_here(&task::current());
         assert!(matches!(fibra::race(own, task::park), fibra::structured::Either::Left(true)));
-        let forked = fibra::join(fibra::yield_now, || task::current().spawned_at()).1;
+        let forked = fibra::join(fibra::yield_now, || task::current().spawn_location()).1;
         assert!(forked.is_none_or(|place| place.file() == file!()), "a part of an operation has none");
     });
 }
@@ -360,7 +360,7 @@ fn a_join_error_tells_its_task_and_its_value() {
         assert_eq!(error.downcast_ref::<u32>(), Some(&42));
         assert_eq!(error.downcast_ref::<&str>(), None);
         let unnamed = fibra::spawn(task::park);
-        let (id, line) = (unnamed.task().id(), unnamed.task().spawned_at().unwrap().line());
+        let (id, line) = (unnamed.task().id(), unnamed.task().spawn_location().unwrap().line());
         unnamed.cancel();
         let mut error = unnamed.join().unwrap_err();
         assert_eq!((error.task_id(), error.task_name()), (id, None));

@@ -201,13 +201,13 @@ fn a_report_names_the_arms_of_a_select() {
     });
     until_waiting(&boxes[1]);
     let found = loop {
-        if let Some(found) = runtime.handle().waits_for(selector.task()) {
+        if let Some(found) = selector.task().waits_for() {
             break found;
         }
         thread::yield_now();
     };
-    assert_eq!(found.name, "select");
-    let arms: Vec<_> = found.arms.iter().map(|arm| (arm.name.as_str(), arm.object)).collect();
+    assert_eq!(found.kind, "select");
+    let arms: Vec<_> = found.arms.iter().map(|arm| (arm.kind.as_str(), arm.object)).collect();
     let expected = boxes.each_ref().map(|mailbox| ("mailbox", std::ptr::from_ref(mailbox).addr()));
     assert_eq!(arms, [expected[1], expected[0]]);
     put(&boxes[0], 1);

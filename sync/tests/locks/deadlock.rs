@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::common::guarded;
 use crate::rerun::{errors, is_child, rerun};
-use fibra_runtime::{Handle, Runtime, Task, task, yield_now};
+use fibra_runtime::{Runtime, Task, task, yield_now};
 use fibra_sync::{Barrier, Mutex};
 
 /// Leaves two tasks behind, each of which holds the lock that the other one waits for.
@@ -23,7 +23,7 @@ fn leave_a_deadlock() {
         both.task().clone()
     };
     let tasks = [takes("left", 0), takes("right", 1)];
-    let waits = |task: &Task| Handle::current().waits_for(task).is_some_and(|found| found.name == "mutex");
+    let waits = |task: &Task| task.waits_for().is_some_and(|found| found.kind == "mutex");
     while !tasks.iter().all(waits) {
         yield_now();
     }

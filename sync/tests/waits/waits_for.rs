@@ -5,19 +5,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::common::in_tasks;
-use fibra_runtime::wait::{Owner, WaitsFor};
+use fibra_runtime::task::{Owner, WaitsFor};
 use fibra_runtime::{Handle, Task, block_on, scope, sleep, spawn, task, yield_now};
 use fibra_sync::{
     AutoResetEvent, Barrier, Condvar, CountdownEvent, ManualResetEvent, Mutex, Notify, Once, RwLock,
-    Semaphore, WaitGroup, broadcast, oneshot, watch,
+    Semaphore, WaitGroup, broadcast, channel, oneshot, select, watch,
 };
 
 /// Returns what a task waits for, once it sleeps.
 fn found(task: &Task) -> WaitsFor {
-    let handle = Handle::current();
     loop {
         yield_now();
-        if let Some(found) = handle.waits_for(task) {
+        if let Some(found) = task.waits_for() {
             return found;
         }
     }
@@ -70,18 +69,18 @@ fn each_wait_has_the_name_of_its_primitive() {
     in_tasks(move || {
         for (name, wait) in waits {
             let sleeper = spawn(wait);
-            assert_eq!(found(sleeper.task()).name, name);
+            assert_eq!(found(sleeper.task()).kind, name);
             sleeper.cancel();
             _ = sleeper.join();
         }
     });
 }
 
-/// Spawns a holder and a waiter. Returns what the waiter waits for, and the id of the holder.
-fn behind(hold: impl FnOnce() + Send + 'static, wait: impl FnOnce() + Send + 'static) -> (WaitsFor, u64) {
+/// Spawns a holder and a waiter. Returns what the waiter waits for, and the holder.
+fn behind(hold: impl FnOnce() + Send + 'static, wait: impl FnOnce() + Send + 'static) -> (WaitsFor, Task) {
     let holder = spawn(hold);
-    let owner = holder.task().id();
-    assert_eq!(found(holder.task()).name, "park");
+    let owner = holder.task().clone();
+    assert_eq!(found(holder.task()).kind, "park");
     let waiter = spawn(wait);
     let found = found(waiter.task());
     holder.task().unpark();
@@ -100,7 +99,7 @@ fn locks_initializers_and_joins_name_their_owner() {
             task::park();
         };
         let (found, owner) = behind(hold, move || drop(theirs.lock()));
-        assert_eq!((found.name.as_str(), found.owner), ("mutex", Some(Owner::Number(owner))));
+        assert_eq!((found.kind.as_str(), found.owner), ("mutex", Some(Owner::Task(owner))));
 
         let lock = Arc::new(RwLock::new(()));
         let [ours, theirs] = [0, 1].map(|_| Arc::clone(&lock));
@@ -109,18 +108,18 @@ fn locks_initializers_and_joins_name_their_owner() {
             task::park();
         };
         let (found, owner) = behind(hold, move || drop(theirs.read()));
-        assert_eq!((found.name.as_str(), found.owner), ("rwlock", Some(Owner::Number(owner))));
+        assert_eq!((found.kind.as_str(), found.owner), ("rwlock", Some(Owner::Task(owner))));
 
         let once = Arc::new(Once::new());
         let [ours, theirs] = [0, 1].map(|_| Arc::clone(&once));
         let (found, owner) = behind(move || ours.call_once(task::park), move || theirs.wait());
-        assert_eq!((found.name.as_str(), found.owner), ("once", Some(Owner::Number(owner))));
+        assert_eq!((found.kind.as_str(), found.owner), ("once", Some(Owner::Task(owner))));
 
         let parked = spawn(task::park);
-        let (task, id) = (parked.task().clone(), parked.task().id());
+        let task = parked.task().clone();
         let joiner = spawn(move || parked.join().unwrap());
         let found = self::found(joiner.task());
-        assert_eq!((found.name.as_str(), found.owner), ("join", Some(Owner::Number(id))));
+        assert_eq!((found.kind.as_str(), found.owner), ("join", Some(Owner::Task(task.clone()))));
         task.unpark();
         joiner.join().unwrap();
     });
@@ -129,12 +128,35 @@ fn locks_initializers_and_joins_name_their_owner() {
 #[test]
 fn a_running_task_and_a_ready_one_wait_for_nothing() {
     in_tasks(|| {
-        let handle = Handle::current();
         let sleeper = spawn(task::park);
-        assert_eq!(found(sleeper.task()).name, "park");
+        assert_eq!(found(sleeper.task()).kind, "park");
         sleeper.task().unpark();
         // It is in the queue of ready tasks now.
-        assert_eq!([sleeper.task(), &task::current()].map(|task| handle.waits_for(task)), [None, None]);
+        assert_eq!([sleeper.task(), &task::current()].map(Task::waits_for), [None, None]);
+        sleeper.join().unwrap();
+    });
+}
+
+#[test]
+fn a_dump_shows_all_arms_of_a_select() {
+    in_tasks(|| {
+        let event = Arc::new(AutoResetEvent::new(false));
+        let (_sender, receiver) = channel::bounded::<u8>(1);
+        let theirs = Arc::clone(&event);
+        let sleeper = spawn(move || {
+            select! {
+                recv(receiver) -> _ => (),
+                wait(theirs) => (),
+            }
+        });
+        let arms = found(sleeper.task()).arms;
+        let mut kinds: Vec<_> = arms.iter().map(|arm| arm.kind.as_str()).collect();
+        kinds.sort_unstable();
+        assert_eq!(kinds, ["auto-reset event", "channel receive"]);
+        let dump = Handle::current().dump().to_string();
+        let line = format!("waiting for select ({}, {})", arms[0], arms[1]);
+        assert!(dump.contains(&line), "{dump}");
+        event.set();
         sleeper.join().unwrap();
     });
 }

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use fibra_runtime::{Handle, Runtime, spawn, yield_now};
+use fibra_runtime::{Runtime, spawn, yield_now};
 
 use super::*;
 
@@ -29,11 +29,11 @@ fn a_report_names_the_wait() {
         let waiter = spawn(move || theirs.0.wait(Direction::Read, None, look));
         let found = loop {
             yield_now();
-            if let Some(found) = Handle::current().waits_for(waiter.task()) {
+            if let Some(found) = waiter.task().waits_for() {
                 break found;
             }
         };
-        assert_eq!((found.name.as_str(), found.descriptor), ("stream change", None));
+        assert_eq!((found.kind.as_str(), found.descriptor), ("stream change", None));
         shared.1.store(true, Ordering::SeqCst);
         shared.0.notify(Direction::Read);
         assert_eq!(waiter.join().unwrap(), Some(()));

@@ -26,7 +26,7 @@ fn a_reader_of_memory_finds_all_started_tasks_and_what_they_wait_for() {
             (handle, id)
         })
         .unzip();
-    let is_asleep = |id: &crate::JoinHandle<()>| runtime.handle().waits_for(id.task()).is_some();
+    let is_asleep = |id: &crate::JoinHandle<()>| id.task().waits_for().is_some();
     while !parked.iter().all(is_asleep) {
         std::thread::yield_now();
     }
@@ -39,7 +39,7 @@ fn a_reader_of_memory_finds_all_started_tasks_and_what_they_wait_for() {
         // Other tests of this process have tasks as well, which may end meanwhile.
         found.extend(slots.filter(|slot| slot & 1 == 0).filter_map(|header| {
             let record = word(header + ROOT.layout.record as usize)? as usize;
-            let waits = description::interpret(record, &memory::read)?;
+            let waits = description::interpret(record, &mut memory::read)?;
             (waits.name == "park").then(|| word(header + ROOT.layout.id as usize))?
         }));
         chunk = word(chunk).unwrap() as usize;

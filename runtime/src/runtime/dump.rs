@@ -1,0 +1,316 @@
+//! Dumps: all tasks of a runtime, what each does and waits for, and their stacks.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use crate::base::clock;
+use crate::blocking::pool::Pool;
+use crate::runtime::dump_json;
+use crate::runtime::handle::Handle;
+use crate::runtime::report;
+use crate::scheduler::backtrace::{Backtrace, Symbols};
+use crate::scheduler::shared::Shared;
+use crate::scheduler::waits::{Seen, look_at};
+use crate::scheduler::waits_for::WaitsFor;
+use crate::tasks::sleeper::{Frames, TaskState};
+use crate::tasks::task::Task;
+
+/// How many tasks of a group are named.
+const NAMED: usize = 5;
+
+impl Handle {
+    /// Takes a dump of all tasks of the runtime: what each does, what it waits for, and its stack.
+    ///
+    /// Callable from any thread, also while all workers compute. No task or worker takes part, and none is stopped:
+    /// a suspended task is copied from memory between two looks at it, and the thread of a running one is
+    /// sampled. A ready task is listed without a stack. Tasks that change meanwhile may be
+    /// missing, and the parts of a dump are of slightly different moments.
+    ///
+    /// There are stacks where the program has an unwinder, as it has by the feature `insight` of the crate `fibra`,
+    /// which is on by default. Their functions have names where the binary has symbols, and lines where it has line
+    /// tables (`debug = "line-tables-only"` in the profile).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked = fibra::task::Builder::new().name("parked").spawn(fibra::task::park);
+    /// fibra::yield_now();
+    /// let dump = fibra::Handle::current().dump();
+    /// let found = dump.tasks().iter().find(|found| found.task() == parked.task()).unwrap();
+    /// assert_eq!(found.state(), fibra::task::TaskState::Suspended);
+    /// assert_eq!(found.waits_for().unwrap().kind, "park");
+    /// assert!(dump.to_string().contains("task 'parked'"));
+    /// assert!(dump.to_json().contains("\"threadDump\""));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn dump(&self) -> Dump {
+        Dump::of(self.shared())
+    }
+}
+
+/// All tasks of a runtime at one moment; see [`Handle::dump`].
+///
+/// Its text has all tasks with their stacks, that of [`grouped`](Dump::grouped) each stack once.
+#[derive(Debug)]
+pub struct Dump {
+    pub(super) time: SystemTime,
+    pub(super) tasks: Vec<TaskDump>,
+    /// Unstarted tasks that are in no list.
+    pub(super) unstarted: u64,
+    symbols: OnceLock<Symbols>,
+}
+
+/// A task in a [`Dump`].
+pub struct TaskDump {
+    pub(super) seen: Seen,
+}
+
+impl Dump {
+    pub(super) fn of(shared: &Shared) -> Self {
+        let (mut tasks, queued) = Pool::of(shared).tasks();
+        let started: Vec<Task> = shared.tasks();
+        let calls = tasks.iter().filter(|(task, _)| task.header().nature.is_call()).count();
+        let counted = started.len() + tasks.len() - calls + queued.len();
+        tasks.extend(started.into_iter().chain(queued).map(|task| (task, None)));
+        let mut tasks: Vec<_> = look_at(tasks, true).into_iter().map(|seen| TaskDump { seen }).collect();
+        tasks.retain(|task| task.state() != TaskState::Ended);
+        tasks.sort_by_key(|task| task.task().id());
+        let unstarted = report::unstarted(shared, counted);
+        Dump { time: clock::wall(), tasks, unstarted, symbols: OnceLock::new() }
+    }
+
+    /// Returns the tasks, in the order of their ids.
+    pub fn tasks(&self) -> &[TaskDump] {
+        &self.tasks
+    }
+
+    /// Returns the number of unstarted tasks that are not among [`tasks`](Dump::tasks).
+    ///
+    /// Tasks in the queues of the workers are counted, and cannot be listed.
+    pub fn unstarted(&self) -> u64 {
+        self.unstarted
+    }
+
+    /// Returns the dump as text in which tasks of one state and one stack stand together, most first.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked: Vec<_> = (0..100).map(|_| fibra::spawn(fibra::task::park)).collect();
+    /// fibra::yield_now();
+    /// let text = fibra::Handle::current().dump().grouped().to_string();
+    /// assert!(text.contains("100 tasks suspended, waiting for park"));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn grouped(&self) -> impl fmt::Display + '_ {
+        Grouped(self)
+    }
+
+    /// Returns the dump as JSON in the shape of JDK's thread dump.
+    ///
+    /// Scopes and groups are thread containers. Beside JDK's fields a thread has `taskState`, `age`, `spawnedAt` and
+    /// `waitsFor`; times are in seconds.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let json = fibra::Handle::current().dump().to_json();
+    /// assert!(json.contains(r#""container":"<root>""#));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        dump_json::of(self)
+    }
+
+    /// Returns the lines of the stack of a task.
+    pub(super) fn lines(&self, task: &TaskDump) -> Option<Vec<String>> {
+        let resolve = || Symbols::of(self.tasks.iter().filter_map(TaskDump::frames));
+        let symbols = self.symbols.get_or_init(resolve);
+        task.frames().map(|frames| symbols.backtrace(frames).lines(false))
+    }
+
+    fn write_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let listed = self.tasks.len() as u64;
+        write!(f, "process {}, {}: {} task(s)", std::process::id(), Utc(self.time), listed + self.unstarted)?;
+        let states = [TaskState::Running, TaskState::Ready, TaskState::Suspended, TaskState::Blocking];
+        for state in states {
+            let count = self.tasks.iter().filter(|task| task.state() == state).count();
+            write!(f, ", {count} {}", state.name())?;
+        }
+        let unstarted = self.tasks.iter().filter(|task| task.state() == TaskState::Unstarted).count();
+        writeln!(f, ", {} unstarted", unstarted as u64 + self.unstarted)
+    }
+
+    fn write_stack(&self, f: &mut fmt::Formatter<'_>, task: &TaskDump) -> fmt::Result {
+        let lines = self.lines(task).unwrap_or_default();
+        lines.iter().try_for_each(|line| writeln!(f, "    at {line}"))
+    }
+}
+
+impl TaskDump {
+    /// Returns the task.
+    pub fn task(&self) -> &Task {
+        &self.seen.task
+    }
+
+    /// Returns what it did.
+    pub fn state(&self) -> TaskState {
+        self.seen.state
+    }
+
+    /// Returns what it waited for, if it slept.
+    pub fn waits_for(&self) -> Option<&WaitsFor> {
+        self.seen.waits_for.as_ref()
+    }
+
+    /// Returns how old it was, to some ten milliseconds.
+    pub fn age(&self) -> Duration {
+        self.seen.age
+    }
+
+    /// Returns its stack, with the names of its functions, which takes a while; `None` for a task without one.
+    pub fn backtrace(&self) -> Option<Backtrace> {
+        let frames = self.frames()?;
+        Some(Symbols::of([frames].into_iter()).backtrace(frames))
+    }
+
+    /// Returns the addresses of its stack, innermost first: the first is that of the next instruction, the others are
+    /// return addresses. Empty for a task without a stack.
+    pub fn addresses(&self) -> impl Iterator<Item = usize> + '_ {
+        self.frames().into_iter().flat_map(|frames| frames.addresses.iter().map(|(address, _)| *address))
+    }
+
+    fn frames(&self) -> Option<&Frames> {
+        self.seen.frames.as_ref()
+    }
+}
+
+impl fmt::Debug for TaskDump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskDump")
+            .field("task", self.task())
+            .field("state", &self.state())
+            .field("waits_for", &self.waits_for())
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Display for Dump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_head(f)?;
+        self.tasks.iter().try_for_each(|task| {
+            writeln!(f, "\n{task}")?;
+            self.write_stack(f, task)
+        })
+    }
+}
+
+impl fmt::Display for TaskDump {
+    /// Writes a line, without the stack.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}, {} old", self.task(), self.state().name(), Seconds(self.age()))?;
+        if let (Some(_), Some(place)) = (self.task().name(), self.task().spawn_location()) {
+            write!(f, ", spawned at {place}")?;
+        }
+        if let Some(container) = self.seen.container {
+            write!(f, ", in {} {:#x}", container.kind, container.address)?;
+            container.owner.map_or(Ok(()), |owner| write!(f, " of the task with id {owner}"))?;
+        }
+        let Some(waits_for) = self.waits_for() else { return Ok(()) };
+        write!(f, ", waiting for {waits_for}")?;
+        if waits_for.object > 0 {
+            write!(f, " at {:#x}", waits_for.object)?;
+        }
+        write!(f, " since {} ago", Seconds(waits_for.waited))?;
+        match waits_for.deadline {
+            Some(deadline) => {
+                write!(f, ", for {} more", Seconds(deadline.saturating_duration_since(clock::now())))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+struct Grouped<'a>(&'a Dump);
+
+impl fmt::Display for Grouped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Grouped(dump) = self;
+        dump.write_head(f)?;
+        let mut groups: HashMap<_, Vec<&TaskDump>> = HashMap::new();
+        for task in &dump.tasks {
+            let kind = task.waits_for().map(|waits_for| waits_for.kind.as_str());
+            let stack = task.frames().map(|frames| frames.addresses.as_slice());
+            // Without stacks, tasks of one place do the same.
+            let place = if stack.is_none() { task.task().spawn_location() } else { None };
+            groups.entry((task.state(), kind, stack, place)).or_default().push(task);
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, tasks)| (usize::MAX - tasks.len(), tasks[0].task().id()));
+        for ((state, kind, ..), tasks) in groups {
+            let plural = if tasks.len() == 1 { "" } else { "s" };
+            write!(f, "\n{} task{plural} {}", tasks.len(), state.name())?;
+            kind.map_or(Ok(()), |kind| write!(f, ", waiting for {kind}"))?;
+            for (index, task) in tasks.iter().take(NAMED).enumerate() {
+                write!(f, "{}{}", if index == 0 { ": " } else { ", " }, task.task())?;
+            }
+            writeln!(f, "{}", if tasks.len() > NAMED { ", …" } else { "" })?;
+            dump.write_stack(f, tasks[0])?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a span in seconds, with as many digits as the coarse clock has.
+struct Seconds(Duration);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.2} s", self.0.as_secs_f64())
+    }
+}
+
+/// Writes a moment as in ISO 8601, in universal time.
+pub(super) struct Utc(pub(super) SystemTime);
+
+impl fmt::Display for Utc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = self.0.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        let (days, second) = (seconds / 86_400, seconds % 86_400);
+        // Eras of 400 years, of years that begin in March.
+        let shifted = days + 719_468;
+        let (era, day) = (shifted / 146_097, shifted % 146_097);
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let day = day - (365 * year + year / 4 - year / 100);
+        let month = (5 * day + 2) / 153;
+        let day = day - (153 * month + 2) / 5 + 1;
+        let month = if month < 10 { month + 3 } else { month - 9 };
+        let year = year + era * 400 + u64::from(month <= 2);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_in_iso_8601() {
+        let at = |seconds| Utc(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)).to_string();
+        assert_eq!(at(0), "1970-01-01T00:00:00Z");
+        assert_eq!(at(951_782_399), "2000-02-28T23:59:59Z");
+        assert_eq!(at(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(at(4_102_444_800), "2100-01-01T00:00:00Z");
+    }
+}

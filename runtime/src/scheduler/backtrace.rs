@@ -1,0 +1,136 @@
+//! Stacks with the names of their functions.
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+
+use crate::base::unwinder::{self, Symbol};
+use crate::tasks::sleeper::Frames;
+
+/// The crates and functions that say nothing to a user at both ends of a stack.
+const LIBRARY: [&str; 11] = [
+    "fibra",
+    "fibra_runtime",
+    "fibra_sync",
+    "fibra_io",
+    "core",
+    "std",
+    "alloc",
+    "corosensei",
+    "start_thread",
+    "clone3",
+    "clone",
+];
+
+/// The stack of a task.
+///
+/// Its text has the functions from the call that waits to the closure of the task, one on a line; `{:#}` has all.
+#[derive(Clone, Debug)]
+pub struct Backtrace {
+    frames: Vec<Frame>,
+    is_complete: bool,
+}
+
+/// A frame of a stack.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    address: usize,
+    symbols: Vec<Symbol>,
+}
+
+impl Backtrace {
+    /// Returns the frames, innermost first.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// Returns true if the walk has come to the root of the stack.
+    pub fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// Returns a line for each function, `all` of them or those that are of use.
+    pub(crate) fn lines(&self, all: bool) -> Vec<String> {
+        let mut lines: Vec<(String, bool)> = Vec::new();
+        for frame in &self.frames {
+            if frame.symbols.is_empty() {
+                lines.push((format!("{:#x}", frame.address), false));
+            }
+            lines.extend(
+                frame.symbols.iter().map(|symbol| (symbol.to_string(), is_of_library(&symbol.function))),
+            );
+        }
+        let is_users = |line: &(String, bool)| !line.1;
+        let (first, last) = (lines.iter().position(is_users), lines.iter().rposition(is_users));
+        if let (Some(first), Some(last), false) = (first, last, all) {
+            // The public call that waits stays.
+            lines = lines.drain(first.saturating_sub(1)..=last).collect();
+        }
+        let rest = (!self.is_complete).then(|| "…".to_owned());
+        lines.into_iter().map(|(line, _)| line).chain(rest).collect()
+    }
+}
+
+impl Frame {
+    /// Returns the address: that of the next instruction, which for all frames but the first stands behind a call.
+    pub fn address(&self) -> usize {
+        self.address
+    }
+
+    /// Returns the functions at the address, innermost first; several where calls were inlined.
+    pub fn symbols(&self) -> &[Symbol] {
+        &self.symbols
+    }
+}
+
+impl fmt::Display for Backtrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines = self.lines(f.alternate());
+        lines.iter().try_for_each(|line| writeln!(f, "  at {line}"))
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.function)?;
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => write!(f, " ({file}:{line})"),
+            (Some(file), None) => write!(f, " ({file})"),
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+/// Returns true for a function of the library or of std: `fibra_sync::mutex::…`, `<std::io::… as …>::…`.
+fn is_of_library(function: &str) -> bool {
+    let path = function.trim_start_matches(['<', '&', '_']);
+    let krate = path.split("::").next().unwrap_or(path);
+    // Crates may have a hash: `core[8f0c]`.
+    LIBRARY.contains(&krate.split('[').next().unwrap_or(krate))
+}
+
+/// The functions at the addresses of some stacks.
+#[derive(Debug)]
+pub(crate) struct Symbols(HashMap<(usize, bool), Vec<Symbol>>);
+
+impl Symbols {
+    /// Resolves the addresses of these stacks, each once.
+    pub(crate) fn of<'a>(stacks: impl Iterator<Item = &'a Frames>) -> Self {
+        let addresses: BTreeSet<_> = stacks.flat_map(|frames| frames.addresses.iter().copied()).collect();
+        let addresses: Vec<_> = addresses.into_iter().collect();
+        let symbols = match unwinder::installed() {
+            Some(unwinder) if !addresses.is_empty() => unwinder.resolve(&addresses),
+            _ => Vec::new(),
+        };
+        Symbols(addresses.into_iter().zip(symbols).collect())
+    }
+
+    pub(crate) fn backtrace(&self, frames: &Frames) -> Backtrace {
+        let frame = |place: &(usize, bool)| Frame {
+            address: place.0,
+            symbols: self.0.get(place).cloned().unwrap_or_default(),
+        };
+        Backtrace { frames: frames.addresses.iter().map(frame).collect(), is_complete: frames.is_complete }
+    }
+}

@@ -1,0 +1,150 @@
+//! What a task waits for, with its owner by name.
+
+#![forbid(unsafe_code)]
+
+use std::collections::HashMap;
+use std::fmt;
+use std::mem;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::base::payload::drop_quietly;
+use crate::base::peer;
+use crate::scheduler::runtimes;
+use crate::scheduler::shared::Shared;
+use crate::tasks::sleeper::Sleep;
+use crate::tasks::task::Task;
+use crate::waiter::description::{EndedBy, Found, OwnerMark};
+
+/// Tells what a task waits for.
+///
+/// See [`Task::waits_for`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct WaitsFor {
+    /// The name of the wait: `mutex`, `join`, `descriptor`, …
+    pub kind: String,
+    /// Which party may end the wait, beside the deadline and a cancel.
+    pub ended_by: EndedBy,
+    /// The address of the object; 0 if there is none.
+    pub object: usize,
+    /// The owner of the lock, the initializer of the cell, or the joined task.
+    pub owner: Option<Owner>,
+    /// The file descriptor.
+    pub descriptor: Option<i32>,
+    /// The address at the other end of the connection.
+    pub peer: Option<SocketAddr>,
+    /// When the wait ends by itself, by the clock of the runtime. Timers are rounded up to 16 µs.
+    pub deadline: Option<Instant>,
+    /// How long the task has been waiting: coarse, and too long by the run before it.
+    pub waited: Duration,
+    /// What each arm of a `select!` waits for.
+    pub arms: Vec<WaitsFor>,
+}
+
+/// Tells the owner of an object that a task waits for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Owner {
+    /// A task.
+    Task(Task),
+    /// A plain thread, a thread of the blocking pool, or a task that has ended: with its number, if that is known.
+    Other(Option<u64>),
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        match (self.descriptor, self.peer) {
+            (Some(descriptor), Some(peer)) => write!(f, " (descriptor {descriptor}, peer {peer})")?,
+            (Some(descriptor), None) => write!(f, " (descriptor {descriptor})")?,
+            (None, _) => {}
+        }
+        match &self.owner {
+            Some(Owner::Task(owner)) => write!(f, " of {owner}")?,
+            Some(Owner::Other(Some(number))) => write!(f, " of the owner with number {number}")?,
+            Some(Owner::Other(None)) => write!(f, " of a thread")?,
+            None => {}
+        }
+        for (index, arm) in self.arms.iter().enumerate() {
+            write!(f, "{}{arm}", if index == 0 { " (" } else { ", " })?;
+        }
+        if self.arms.is_empty() { Ok(()) } else { f.write_str(")") }
+    }
+}
+
+/// Finds the tasks that own what others wait for.
+pub(crate) struct Owners {
+    runtimes: Vec<Arc<Shared>>,
+    by_address: HashMap<usize, Task>,
+    by_number: HashMap<u64, Task>,
+}
+
+impl Owners {
+    /// Makes a finder for these sleeps: with the tasks of all runtimes, if any of them has an owner.
+    pub(crate) fn of<'a>(mut sleeps: impl Iterator<Item = &'a Sleep>) -> Self {
+        let runtimes = runtimes::all();
+        let has_owner = sleeps.any(|sleep| has_owner(&sleep.found));
+        let searched = if has_owner { runtimes.as_slice() } else { &[] };
+        let tasks = || searched.iter().flat_map(|shared| shared.tasks());
+        let by_number: HashMap<u64, Task> = tasks().map(|task| (task.id(), task)).collect();
+        let address = |task: &Task| (task.as_ref().as_ptr().addr(), task.clone());
+        let by_address = by_number.values().map(address).collect();
+        Owners { runtimes, by_address, by_number }
+    }
+
+    pub(crate) fn runtimes(&self) -> &[Arc<Shared>] {
+        &self.runtimes
+    }
+
+    /// Tells what `task` waits for in that sleep.
+    pub(crate) fn resolve(&self, task: &Task, sleep: &Sleep) -> WaitsFor {
+        let header = task.header();
+        let block = || runtimes::block_of(&self.runtimes, header.home());
+        let deadline = sleep.tick.and_then(|tick| block()?.moment_of(tick));
+        let mut waits = self.resolve_found(&sleep.found);
+        (waits.deadline, waits.waited) = (deadline, header.waited());
+        if header.waiter.word.why() != sleep.word {
+            // The descriptor may have been closed meanwhile, and its number used again.
+            waits.forget_peers();
+        }
+        waits
+    }
+
+    fn resolve_found(&self, found: &Found) -> WaitsFor {
+        let owner = found.owner.map(|owner| match owner {
+            OwnerMark::Number(number) => (self.by_number.get(&number), Some(number)),
+            OwnerMark::Address(address) => (self.by_address.get(&address), None),
+        });
+        WaitsFor {
+            kind: found.name.clone(),
+            ended_by: found.ended_by,
+            object: found.object,
+            owner: owner.map(|(task, number)| task.cloned().map_or(Owner::Other(number), Owner::Task)),
+            descriptor: found.descriptor,
+            peer: found.descriptor.and_then(peer::of),
+            deadline: None,
+            waited: Duration::ZERO,
+            arms: found.arms.iter().map(|arm| self.resolve_found(arm)).collect(),
+        }
+    }
+}
+
+impl Drop for Owners {
+    /// Drops the runtimes, of which this may be the last holder: that drops hooks of users.
+    fn drop(&mut self) {
+        drop_quietly(mem::take(&mut self.runtimes));
+    }
+}
+
+impl WaitsFor {
+    fn forget_peers(&mut self) {
+        self.peer = None;
+        self.arms.iter_mut().for_each(WaitsFor::forget_peers);
+    }
+}
+
+fn has_owner(found: &Found) -> bool {
+    found.owner.is_some() || found.arms.iter().any(has_owner)
+}
