@@ -47,7 +47,7 @@ impl Runtime {
 
     /// Returns a builder with the defaults and a reactor.
     pub fn builder() -> Builder {
-        Builder::new().driver(fibra_io::driver())
+        Builder::new().driver(fibra_io::driver()).listen_to_signals(crate::signal::call_on)
     }
 
     /// Cancels all tasks and waits until they have ended.

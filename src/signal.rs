@@ -47,6 +47,8 @@ pub use signal_hook::consts::{
 
 mod registry;
 
+pub(crate) use registry::call_on;
+
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};

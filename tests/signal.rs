@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fibra::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use fibra::signal::{SIGINT, SIGTERM, Signal, ctrl_c, exit_on_repeat};
+use fibra::signal::{SIGINT, SIGTERM, SIGUSR1, Signal, ctrl_c, exit_on_repeat};
 use fibra::{CancelToken, Runtime, select, timeout, yield_now};
 use signal_hook::low_level::raise;
 
@@ -550,5 +550,67 @@ fn the_second_ctrl_c_ends_a_process_whose_tasks_compute() {
         assert!(actor.child.try_wait().unwrap().is_none(), "the first one is for the listeners");
         actor.is_sent(SIGINT);
         assert_eq!(actor.child.wait().unwrap().code(), Some(128 + SIGINT));
+    });
+}
+
+#[test]
+fn a_signal_prints_a_dump_also_while_every_worker_computes() {
+    let test = "a_signal_prints_a_dump_also_while_every_worker_computes";
+    if let Some(role) = role() {
+        let builder = Runtime::builder().workers(2);
+        let builder = if role == "builder" { builder.dump_on_signal(SIGUSR1) } else { builder };
+        let runtime = builder.build().unwrap();
+        let spin = || loop {
+            std::hint::spin_loop();
+        };
+        let sleeper =
+            fibra::task::Builder::new().name("sleeper").spawn_on(&runtime.handle(), fibra::task::park);
+        while sleeper.task().waits_for().is_none() {
+            thread::yield_now();
+        }
+        for worker in [0, 1] {
+            drop(runtime.handle().spawn_on_worker(worker, spin));
+        }
+        while runtime.handle().tasks().len() < 3 {
+            thread::yield_now();
+        }
+        say("ready");
+        go_on();
+        std::process::exit(0);
+    }
+    guarded(|| {
+        for (role, variable) in [("builder", ""), ("variable", "SIGUSR1")] {
+            let mut command = std::process::Command::new(env::current_exe().unwrap());
+            command.args([test, "--exact", "--nocapture"]).env(ROLE, role).env("FIBRA_DUMP", variable);
+            command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+            let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+            let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+            while !out.next().expect("it is ready at some time").unwrap().ends_with("ready") {}
+            // SAFETY: two integers go in; the process has not been waited for, so the number is its own.
+            assert_eq!(unsafe { libc::kill(child.id() as i32, SIGUSR1) }, 0);
+            let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+            let head = errors.find(|line| line.starts_with("fibra: process ")).unwrap();
+            assert!(head.contains("3 task(s), 2 running, 0 ready, 1 suspended"), "{head}");
+            let line = errors.find(|line| line.starts_with("task 'sleeper'")).unwrap();
+            assert!(line.contains("suspended") && line.contains("waiting for park"), "{line}");
+            child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
+            assert!(child.wait().unwrap().success());
+        }
+    });
+}
+
+#[test]
+fn a_variable_that_names_no_signal_fails_the_start() {
+    if role().is_some() {
+        let error = Runtime::builder().workers(1).build().unwrap_err();
+        assert_eq!((error.kind(), role()), (ErrorKind::InvalidInput, Some(error.to_string())));
+        return;
+    }
+    guarded(|| {
+        let mut command = std::process::Command::new(env::current_exe().unwrap());
+        command.args(["a_variable_that_names_no_signal_fails_the_start", "--exact"]);
+        let message = "FIBRA_DUMP is 'SIGNAL', which names no signal; SIGQUIT would be one";
+        command.env(ROLE, message).env("FIBRA_DUMP", "SIGNAL");
+        assert!(command.output().unwrap().status.success());
     });
 }

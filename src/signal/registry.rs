@@ -32,6 +32,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     next: 0,
     exits: BTreeMap::new(),
     simulated: BTreeSet::new(),
+    callbacks: Vec::new(),
 });
 
 /// The number of the process itself; those of a simulation have others.
@@ -47,7 +48,11 @@ struct Registry {
     exits: BTreeMap<(u64, i32), bool>,
     /// The signals that simulated processes have listened to.
     simulated: BTreeSet<(u64, i32)>,
+    /// What the thread calls at a delivery, until it returns false.
+    callbacks: Vec<(i32, Callback)>,
 }
+
+type Callback = Box<dyn Fn() -> bool + Send>;
 
 /// An entry of the registry, removed on drop.
 pub(super) struct Listener {
@@ -101,6 +106,16 @@ pub(super) fn exit_on_repeat(number: i32) -> io::Result<()> {
     handle.map_or(Ok(()), |handle| handle.add_signal(number))?;
     registry().exits.entry((process, number)).or_insert(false);
     Ok(())
+}
+
+/// Has the thread call `f` at each delivery, until that returns false.
+pub(crate) fn call_on(number: i32, f: Callback) -> io::Result<()> {
+    check_number(number)?;
+    let mut registry = registry();
+    let handle = registry.handle()?;
+    registry.callbacks.push((number, f));
+    drop(registry);
+    handle.add_signal(number)
 }
 
 impl Drop for Listener {
@@ -161,6 +176,10 @@ fn deliver(number: i32) {
         registry.events(REAL, number)
     };
     events.iter().for_each(|event| event.set());
+    // Out of the registry meanwhile: a callback takes as long as it likes, and the thread alone calls them.
+    let mut due: Vec<_> = registry().callbacks.extract_if(.., |(signal, _)| *signal == number).collect();
+    due.retain(|(_, callback)| callback());
+    registry().callbacks.extend(due);
 }
 
 /// Delivers a signal to a simulated process. Returns true if that ends it.
