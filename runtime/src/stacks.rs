@@ -2,4 +2,5 @@
 
 #![forbid(unsafe_code)]
 
+pub use crate::base::memory::read;
 pub use crate::base::unwinder::{SavedContext, Symbol, Unwinder, install};

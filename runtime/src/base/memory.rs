@@ -4,7 +4,7 @@
 
 /// Copies memory of this process, whatever has become of it. Returns `None` where there is none.
 #[cfg(target_os = "linux")]
-pub(crate) fn read(address: usize, into: &mut [u8]) -> Option<()> {
+pub fn read(address: usize, into: &mut [u8]) -> Option<()> {
     use std::ptr;
 
     let len = into.len();
@@ -33,9 +33,34 @@ fn read_file(address: usize, into: &mut [u8]) -> Option<()> {
     memory.read_exact_at(into, address as u64).ok()
 }
 
+/// Copies several pieces of memory, one behind the other, by one call. Returns how many of them, from the first on, it has
+/// copied: it stops where there is none, or where the system refuses the call.
+#[cfg(target_os = "linux")]
+pub(crate) fn read_many(pieces: &[(usize, usize)], into: &mut [u8]) -> usize {
+    use std::ptr;
+
+    let remote = |(address, len): &(usize, usize)| libc::iovec {
+        iov_base: ptr::without_provenance_mut(*address),
+        iov_len: *len,
+    };
+    let remote: Vec<_> = pieces.iter().map(remote).collect();
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let own = rustix::process::getpid().as_raw_nonzero().get();
+    // SAFETY: as in `read`; the kernel stops at the end of `into`.
+    let copied = unsafe { libc::process_vm_readv(own, &local, 1, remote.as_ptr(), remote.len() as _, 0) };
+    let mut left = usize::try_from(copied).unwrap_or(0);
+    let is_whole = |(_, len): &&(usize, usize)| left.checked_sub(*len).inspect(|rest| left = *rest).is_some();
+    pieces.iter().take_while(is_whole).count()
+}
+
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read(_address: usize, _into: &mut [u8]) -> Option<()> {
+pub fn read(_address: usize, _into: &mut [u8]) -> Option<()> {
     None
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn read_many(_pieces: &[(usize, usize)], _into: &mut [u8]) -> usize {
+    0
 }
 
 /// Reads words of memory in ascending order, as a walk of a stack does, a page at a time.
@@ -51,6 +76,11 @@ pub(crate) struct Words {
 /// The size of the smallest pages.
 const PAGE: usize = 4096;
 
+/// Returns how many bytes the page of an address has from there on.
+pub(crate) fn rest_of_page(address: usize) -> usize {
+    PAGE - address % PAGE
+}
+
 const WORD: usize = size_of::<usize>();
 
 impl Words {
@@ -63,10 +93,21 @@ impl Words {
         self.len = 0;
     }
 
+    /// Keeps a copy of the memory from that address on, of a page at the most.
+    pub(crate) fn keep(&mut self, address: usize, copy: &[u8]) {
+        self.page[..copy.len()].copy_from_slice(copy);
+        (self.start, self.len) = (address, copy.len());
+    }
+
+    /// Returns true if the word at that address needs no further reading.
+    pub(crate) fn has(&self, address: usize) -> bool {
+        self.kept(address, WORD).is_some()
+    }
+
     /// Returns the word at that address.
     pub(crate) fn at(&mut self, address: usize) -> Option<usize> {
-        if self.kept(address, WORD).is_none() {
-            let len = (PAGE - address % PAGE).max(WORD);
+        if !self.has(address) {
+            let len = rest_of_page(address).max(WORD);
             self.len = 0;
             read(address, &mut self.page[..len])?;
             (self.start, self.len) = (address, len);
@@ -102,5 +143,10 @@ mod tests {
         }
         assert_eq!((reader.at(8), reader.at(usize::MAX)), (None, None));
         assert_eq!((read(16, &mut [0; 4]), read(usize::MAX - 1, &mut [0; 8])), (None, None));
+        let pieces = [0, 3, 1].map(|index| (&raw const words[index] as usize, WORD));
+        let mut bytes = [0; 3 * WORD];
+        assert_eq!(read_many(&pieces, &mut bytes), 3);
+        assert_eq!(bytes.as_chunks().0.iter().map(|word| usize::from_ne_bytes(*word)).sum::<usize>(), 4);
+        assert_eq!(read_many(&[pieces[0], (8, WORD), pieces[1]], &mut bytes), 1);
     }
 }

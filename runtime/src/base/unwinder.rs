@@ -24,6 +24,8 @@ pub struct Symbol {
     pub file: Option<String>,
     /// The line in the file, from 1 on.
     pub line: Option<u32>,
+    /// It belongs to this library or to std, not to the program.
+    pub is_library: bool,
 }
 
 /// Walks stacks, and names the functions on them.

@@ -19,7 +19,7 @@ use std::marker::PhantomPinned;
 use std::mem::offset_of;
 use std::num::NonZeroUsize;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crate::base::unwinder::SavedContext;
 use crate::coroutine::stop::{Body, Resumed, Stop};
@@ -132,8 +132,10 @@ impl Coroutine {
         // Relaxed: by the contract only this thread uses it now.
         let to = ends.task.load(Ordering::Relaxed);
         debug_assert!(to > ENDED, "no body is bound");
-        // Relaxed: a reader that finds the next sleep begun finds this store, by the Release of the wait word.
+        // Relaxed: a reader that finds the next sleep begun finds this store, by the Release of the wait word. A reader that
+        // finds what the task writes from now on finds it too, by the fence, which is no instruction here.
         ends.task.store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
         let own = std::ptr::from_ref(ends).expose_provenance();
         // SAFETY: by the contract the task's pointer was saved by `suspend`, or made by `bind`, and no other thread resumes it.
         // `ends` stays in place.
@@ -209,20 +211,23 @@ impl Coroutine {
         NonZeroUsize::new(self.ends.task.load(Ordering::Acquire)).filter(|saved| saved.get() > ENDED)
     }
 
-    /// Reads where the suspended coroutine at that address goes on, and the base of its stack.
+    /// The offset of the base of its stack, for readers of memory.
+    pub(crate) const BASE: usize = offset_of!(Coroutine, stack) + Stack::BASE;
+
+    /// Returns where the coroutine goes on, if it is suspended. On any thread.
     ///
     /// `read` returns the word at an address, and fails where there is none.
+    pub(crate) fn context(&self, read: impl FnMut(usize) -> Option<usize>) -> Option<SavedContext> {
+        context(self.suspended()?.get(), read)
+    }
+
+    /// Reads where the coroutine at that address goes on.
     pub(crate) fn context_at(
         coroutine: usize,
         mut read: impl FnMut(usize) -> Option<usize>,
-    ) -> Option<(SavedContext, usize)> {
+    ) -> Option<SavedContext> {
         let saved = read(coroutine + offset_of!(Coroutine, ends) + offset_of!(Ends, task))?;
-        let base = read(coroutine + offset_of!(Coroutine, stack) + Stack::BASE)?;
-        if saved <= ENDED || saved >= base {
-            return None;
-        }
-        let (pc, fp) = (read(saved)?, read(saved + 16)?);
-        Some((SavedContext { pc, sp: saved + 24, fp }, base))
+        context(saved, read)
     }
 
     /// Takes the stack of a finished coroutine.
@@ -245,6 +250,12 @@ impl Drop for Coroutine {
             std::process::abort();
         }
     }
+}
+
+/// Reads what `suspend` has pushed.
+fn context(saved: usize, mut read: impl FnMut(usize) -> Option<usize>) -> Option<SavedContext> {
+    let (fp, sp) = (saved.checked_add(16)?, saved.checked_add(24)?);
+    Some(SavedContext { pc: read(saved)?, sp, fp: read(fp)? })
 }
 
 /// The entry of a new stack: the words above the stack pointer are those that `Coroutine::bind` wrote.

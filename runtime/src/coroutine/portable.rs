@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::num::NonZeroUsize;
 use std::ptr;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
@@ -70,8 +70,10 @@ impl Coroutine {
     /// time uses it.
     #[inline]
     pub(crate) unsafe fn resume(&self) -> Resumed {
-        // Relaxed: a reader that finds the next sleep begun finds this store, by the Release of the wait word.
+        // Relaxed: a reader that finds the next sleep begun finds this store, by the Release of the wait word. A reader that
+        // finds what the task writes from now on finds it too, by the fence.
         self.saved[0].store(0, Ordering::Relaxed);
+        fence(Ordering::Release);
         // SAFETY: only the worker that has the coroutine resumes it, and never while the body runs.
         let inner = unsafe { (*self.inner.get()).as_mut() };
         match inner.expect("the coroutine is bound").resume(()) {
@@ -124,18 +126,27 @@ impl Coroutine {
         NonZeroUsize::new(self.saved[0].load(Ordering::Acquire))
     }
 
-    /// Reads where the suspended coroutine at that address goes on, and the base of its stack.
+    /// The offset of the base of its stack, for readers of memory.
+    pub(crate) const BASE: usize = offset_of!(Coroutine, stack) + Stack::BASE;
+
+    /// Returns where the coroutine goes on, if it is suspended and that is known. On any thread.
+    pub(crate) fn context(&self, _read: impl FnMut(usize) -> Option<usize>) -> Option<SavedContext> {
+        let sp = self.suspended()?.get();
+        // Relaxed: published by the first.
+        let [pc, fp] = [1, 2].map(|index| self.saved[index].load(Ordering::Relaxed));
+        (pc > 0).then_some(SavedContext { pc, sp, fp })
+    }
+
+    /// Reads where the coroutine at that address goes on.
     ///
     /// `read` returns the word at an address, and fails where there is none.
     pub(crate) fn context_at(
         coroutine: usize,
         mut read: impl FnMut(usize) -> Option<usize>,
-    ) -> Option<(SavedContext, usize)> {
+    ) -> Option<SavedContext> {
         let saved = coroutine + offset_of!(Coroutine, saved);
         let [sp, pc, fp] = [0, 1, 2].map(|index| read(saved + index * size_of::<usize>()));
-        let base = read(coroutine + offset_of!(Coroutine, stack) + Stack::BASE)?;
-        let context = SavedContext { pc: pc.filter(|pc| *pc > 0)?, sp: sp.filter(|sp| *sp < base)?, fp: fp? };
-        Some((context, base))
+        Some(SavedContext { pc: pc.filter(|pc| *pc > 0)?, sp: sp?, fp: fp? })
     }
 
     /// Takes the stack of a finished coroutine.

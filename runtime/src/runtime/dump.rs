@@ -9,7 +9,6 @@ use std::time::{Duration, SystemTime};
 
 use crate::base::clock;
 use crate::blocking::pool::Pool;
-use crate::runtime::dump_json;
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
@@ -112,24 +111,6 @@ impl Dump {
     /// ```
     pub fn grouped(&self) -> impl fmt::Display + '_ {
         Grouped(self)
-    }
-
-    /// Returns the dump as JSON in the shape of JDK's thread dump.
-    ///
-    /// Scopes and groups are thread containers. Beside JDK's fields a thread has `taskState`, `age`, `spawnedAt` and
-    /// `waitsFor`; times are in seconds.
-    ///
-    /// # Examples
-    /// ```
-    /// # use fibra_runtime as fibra;
-    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
-    /// let json = fibra::Handle::current().dump().to_json();
-    /// assert!(json.contains(r#""container":"<root>""#));
-    /// # });
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn to_json(&self) -> String {
-        dump_json::of(self)
     }
 
     /// Returns the lines of the stack of a task.

@@ -14,42 +14,59 @@ use crate::tasks::sleeper::{ContainerId, TaskState};
 /// The container of tasks that are in no scope and no group.
 const ROOT: &str = "<root>";
 
-pub(super) fn of(dump: &Dump) -> String {
-    let mut containers: BTreeMap<Option<ContainerId>, Vec<&TaskDump>> = BTreeMap::from([(None, Vec::new())]);
-    let mut homes = BTreeMap::new();
-    for task in &dump.tasks {
-        containers.entry(task.seen.container).or_default().push(task);
-        homes.insert(task.task().id(), task.seen.container);
-    }
-    let mut out = String::new();
-    // Writing to a string does not fail.
-    _ = write!(
-        out,
-        r#"{{"threadDump":{{"formatVersion":2,"processId":{},"time":"{}","runtimeVersion":"fibra {}","unstarted":{},"threadContainers":["#,
-        process::id(),
-        Utc(dump.time),
-        env!("CARGO_PKG_VERSION"),
-        dump.unstarted
-    );
-    for (index, (container, tasks)) in containers.iter().enumerate() {
-        let comma = if index > 0 { "," } else { "" };
-        let owner = container.and_then(|container| container.owner);
-        let parent = container.map(|_| owner.and_then(|owner| homes.get(&owner).copied()).flatten());
+impl Dump {
+    /// Returns the dump as JSON in the shape of JDK's thread dump.
+    ///
+    /// Scopes and groups are thread containers. Beside JDK's fields a thread has `taskState`, `age`, `spawnedAt` and
+    /// `waitsFor`; times are in seconds.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let json = fibra::Handle::current().dump().to_json();
+    /// assert!(json.contains(r#""container":"<root>""#));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn to_json(&self) -> String {
+        let mut containers: BTreeMap<Option<ContainerId>, Vec<&TaskDump>> =
+            BTreeMap::from([(None, Vec::new())]);
+        let mut homes = BTreeMap::new();
+        for task in &self.tasks {
+            containers.entry(task.seen.container).or_default().push(task);
+            homes.insert(task.task().id(), task.seen.container);
+        }
+        let mut out = String::new();
+        // Writing to a string does not fail.
         _ = write!(
             out,
-            r#"{comma}{{"container":{},"parent":{},"owner":{},"threads":["#,
-            Name(*container),
-            Optional(parent.map(Name)),
-            Optional(owner)
+            r#"{{"threadDump":{{"formatVersion":2,"processId":{},"time":"{}","runtimeVersion":"fibra {}""#,
+            process::id(),
+            Utc(self.time),
+            env!("CARGO_PKG_VERSION")
         );
-        for (index, task) in tasks.iter().enumerate() {
-            out.push_str(if index > 0 { "," } else { "" });
-            _ = write_task(&mut out, dump, task);
+        _ = write!(out, r#","unstarted":{},"threadContainers":["#, self.unstarted);
+        for (index, (container, tasks)) in containers.iter().enumerate() {
+            let comma = if index > 0 { "," } else { "" };
+            let owner = container.and_then(|container| container.owner);
+            let parent = container.map(|_| owner.and_then(|owner| homes.get(&owner).copied()).flatten());
+            _ = write!(
+                out,
+                r#"{comma}{{"container":{},"parent":{},"owner":{},"threads":["#,
+                Name(*container),
+                Optional(parent.map(Name)),
+                Optional(owner)
+            );
+            for (index, task) in tasks.iter().enumerate() {
+                out.push_str(if index > 0 { "," } else { "" });
+                _ = write_task(&mut out, self, task);
+            }
+            _ = write!(out, r#"],"threadCount":{}}}"#, tasks.len());
         }
-        _ = write!(out, r#"],"threadCount":{}}}"#, tasks.len());
+        out.push_str("]}}");
+        out
     }
-    out.push_str("]}}");
-    out
 }
 
 fn write_task(out: &mut String, dump: &Dump, dumped: &TaskDump) -> fmt::Result {
@@ -89,7 +106,7 @@ fn write_task(out: &mut String, dump: &Dump, dumped: &TaskDump) -> fmt::Result {
 fn write_wait(out: &mut String, waits_for: &WaitsFor) -> fmt::Result {
     write!(
         out,
-        r#"{{"kind":{},"object":"{:#x}","owner":{},"descriptor":{},"peer":{},"waited":{:.2},"remaining":{},"arms":["#,
+        r#"{{"kind":{},"object":"{:#x}","owner":{},"descriptor":{},"peer":{},"waited":{:.2},"remaining":{}"#,
         Text(&waits_for.kind),
         waits_for.object,
         Optional(waits_for.owner.as_ref().and_then(number)),
@@ -98,6 +115,7 @@ fn write_wait(out: &mut String, waits_for: &WaitsFor) -> fmt::Result {
         waits_for.waited.as_secs_f64(),
         Optional(waits_for.deadline.map(|at| at.saturating_duration_since(clock::now()).as_secs_f64())),
     )?;
+    write!(out, r#","arms":["#)?;
     for (index, arm) in waits_for.arms.iter().enumerate() {
         out.push_str(if index > 0 { "," } else { "" });
         write_wait(out, arm)?;
@@ -116,7 +134,8 @@ fn object(waits_for: &WaitsFor) -> String {
 fn number(owner: &Owner) -> Option<u64> {
     match owner {
         Owner::Task(task) => Some(task.id()),
-        Owner::Other(number) => *number,
+        Owner::Thread { number, .. } => Some(*number),
+        Owner::Gone(number) => *number,
     }
 }
 

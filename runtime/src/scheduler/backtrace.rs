@@ -8,21 +8,6 @@ use std::fmt;
 use crate::base::unwinder::{self, Symbol};
 use crate::tasks::sleeper::Frames;
 
-/// The crates and functions that say nothing to a user at both ends of a stack.
-const LIBRARY: [&str; 11] = [
-    "fibra",
-    "fibra_runtime",
-    "fibra_sync",
-    "fibra_io",
-    "core",
-    "std",
-    "alloc",
-    "corosensei",
-    "start_thread",
-    "clone3",
-    "clone",
-];
-
 /// The stack of a task.
 ///
 /// Its text has the functions from the call that waits to the closure of the task, one on a line; `{:#}` has all.
@@ -57,9 +42,7 @@ impl Backtrace {
             if frame.symbols.is_empty() {
                 lines.push((format!("{:#x}", frame.address), false));
             }
-            lines.extend(
-                frame.symbols.iter().map(|symbol| (symbol.to_string(), is_of_library(&symbol.function))),
-            );
+            lines.extend(frame.symbols.iter().map(|symbol| (symbol.to_string(), symbol.is_library)));
         }
         let is_users = |line: &(String, bool)| !line.1;
         let (first, last) = (lines.iter().position(is_users), lines.iter().rposition(is_users));
@@ -100,14 +83,6 @@ impl fmt::Display for Symbol {
             (None, _) => Ok(()),
         }
     }
-}
-
-/// Returns true for a function of the library or of std: `fibra_sync::mutex::…`, `<std::io::… as …>::…`.
-fn is_of_library(function: &str) -> bool {
-    let path = function.trim_start_matches(['<', '&', '_']);
-    let krate = path.split("::").next().unwrap_or(path);
-    // Crates may have a hash: `core[8f0c]`.
-    LIBRARY.contains(&krate.split('[').next().unwrap_or(krate))
 }
 
 /// The functions at the addresses of some stacks.

@@ -31,6 +31,7 @@ pub(crate) mod start;
 pub(crate) mod task_counts;
 pub(crate) mod task_panic;
 pub(crate) mod task_table;
+pub(crate) mod threads;
 pub(crate) mod tuning;
 pub(crate) mod virtual_time;
 pub(crate) mod waits;

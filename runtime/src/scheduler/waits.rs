@@ -28,7 +28,8 @@ pub(crate) struct Seen {
 /// Looks at these tasks, with the threads of those that run on a pool. With stacks, it samples those that run.
 pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec<Seen> {
     let mut reader = Reader::new(with_stacks);
-    let looks: Vec<_> = tasks.iter().map(|(task, _)| reader.look(task.as_ref())).collect();
+    let refs: Vec<_> = tasks.iter().map(|(task, _)| task.as_ref()).collect();
+    let looks = reader.look_at_all(&refs);
     let owners = Owners::of(looks.iter().filter_map(|(_, sleep)| sleep.as_ref()));
     let seen = |((task, thread), (state, sleep)): ((Task, Option<i32>), (TaskState, Option<_>))| {
         let waits_for = sleep.as_ref().map(|sleep| owners.resolve(&task, sleep));

@@ -13,6 +13,7 @@ use crate::base::payload::drop_quietly;
 use crate::base::peer;
 use crate::scheduler::runtimes;
 use crate::scheduler::shared::Shared;
+use crate::scheduler::threads;
 use crate::tasks::sleeper::Sleep;
 use crate::tasks::task::Task;
 use crate::waiter::description::{EndedBy, Found, OwnerMark};
@@ -49,8 +50,15 @@ pub struct WaitsFor {
 pub enum Owner {
     /// A task.
     Task(Task),
-    /// A plain thread, a thread of the blocking pool, or a task that has ended: with its number, if that is known.
-    Other(Option<u64>),
+    /// A plain thread, or one of the blocking pool.
+    Thread {
+        /// The number of the thread as an owner, which no task and no other thread has.
+        number: u64,
+        /// The name of the thread.
+        name: Option<String>,
+    },
+    /// A task or a thread that has ended: with its number, if that is known.
+    Gone(Option<u64>),
 }
 
 impl fmt::Display for WaitsFor {
@@ -63,8 +71,11 @@ impl fmt::Display for WaitsFor {
         }
         match &self.owner {
             Some(Owner::Task(owner)) => write!(f, " of {owner}")?,
-            Some(Owner::Other(Some(number))) => write!(f, " of the owner with number {number}")?,
-            Some(Owner::Other(None)) => write!(f, " of a thread")?,
+            Some(Owner::Thread { name: Some(name), .. }) => write!(f, " of thread '{name}'")?,
+            Some(Owner::Thread { number, name: None } | Owner::Gone(Some(number))) => {
+                write!(f, " of the owner with number {number}")?
+            }
+            Some(Owner::Gone(None)) => write!(f, " of an owner that has ended")?,
             None => {}
         }
         for (index, arm) in self.arms.iter().enumerate() {
@@ -113,15 +124,19 @@ impl Owners {
     }
 
     fn resolve_found(&self, found: &Found) -> WaitsFor {
-        let owner = found.owner.map(|owner| match owner {
-            OwnerMark::Number(number) => (self.by_number.get(&number), Some(number)),
-            OwnerMark::Address(address) => (self.by_address.get(&address), None),
+        let owner = found.owner.map(|mark| {
+            let (task, known) = match mark {
+                OwnerMark::Number(number) => (self.by_number.get(&number), Some(number)),
+                OwnerMark::Address(address) => (self.by_address.get(&address), None),
+            };
+            let thread = || threads::find(mark).map(|(number, name)| Owner::Thread { number, name });
+            task.cloned().map(Owner::Task).or_else(thread).unwrap_or(Owner::Gone(known))
         });
         WaitsFor {
             kind: found.name.clone(),
             ended_by: found.ended_by,
             object: found.object,
-            owner: owner.map(|(task, number)| task.cloned().map_or(Owner::Other(number), Owner::Task)),
+            owner,
             descriptor: found.descriptor,
             peer: found.descriptor.and_then(peer::of),
             deadline: None,

@@ -3,8 +3,9 @@
 #![forbid(unsafe_code)]
 
 use std::cell::Cell;
+use std::hint::cold_path;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
@@ -14,6 +15,7 @@ use crate::scheduler::budget;
 use crate::scheduler::current;
 use crate::scheduler::shared;
 use crate::scheduler::simulated::point;
+use crate::scheduler::threads;
 use crate::tasks::context;
 use crate::tasks::forbid;
 use crate::tasks::header::TaskRef;
@@ -93,15 +95,24 @@ fn address_of(task: TaskRef) -> NonNull<()> {
 /// Such a thread has no waiter in a fixed place, so a variable of its own stands for it.
 #[inline]
 fn thread_address() -> NonNull<()> {
-    NUMBER.with(|number| NonNull::from(number).cast())
+    NUMBER.with(|number| {
+        let address = NonNull::from(number).cast();
+        if number.get().is_none() {
+            cold_path();
+            thread_number();
+        }
+        address
+    })
 }
 
+/// Returns the number of a thread without a task. The first call makes it, and enters the thread for reports.
 fn thread_number() -> NonZeroU64 {
     if let Some(number) = NUMBER.get() {
         return number;
     }
     let number = shared::reserve_ids(1);
     NUMBER.set(Some(number));
+    threads::enter(number.get(), NUMBER.with(|number| ptr::from_ref(number).addr()));
     number
 }
 

@@ -16,14 +16,20 @@
 //! * One epoch may sleep twice: a cancel that does not concern a sleep, or the wait for a landing, leaves
 //!   the epoch as it is. If the saved pointers are equal as well, the task has run in between in the
 //!   frames of the sleep alone, so that all frames further out are the same.
+//! * A fence follows that 0. So a reader that has copied anything that the task wrote later finds the 0, or a
+//!   later pointer, at its second look.
 //! * The kernel copies ([`memory`]), so nothing here is a data race, and a stack that is unmapped
 //!   meanwhile is no fault. A copy reads no page of a stack that the task has not used.
+//!
+//! `tests/loom/sleeper_models.rs` has the models.
 //!
 //! Nothing is locked, and no task or worker takes part.
 
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::mem::offset_of;
+use std::num::NonZeroUsize;
 use std::sync::atomic::{Ordering, fence};
 use std::thread;
 
@@ -97,10 +103,21 @@ pub(crate) struct ContainerId {
     pub(crate) owner: Option<u64>,
 }
 
+/// How many tasks are copied by one call of the system.
+const BATCH: usize = 64;
+
+/// How much of a stack is copied at once.
+const WINDOW: usize = 2048;
+
+/// The least distance between a stack and what does not lie on it.
+const FAR: usize = 1 << 30;
+
 /// Looks at tasks; what it allocates serves for all of them.
 pub(crate) struct Reader {
     words: Words,
     with_stacks: bool,
+    /// Records and descriptions that are constants, by their addresses.
+    constants: HashMap<usize, Vec<u8>>,
 }
 
 impl TaskRef {
@@ -111,9 +128,7 @@ impl TaskRef {
             let mut bytes = [0; 8];
             memory::read(address, &mut bytes).map(|()| u64::from_ne_bytes(bytes))
         };
-        let mut bytes = [0; size_of::<usize>()];
-        memory::read(self.as_ptr().addr() + container.pointer, &mut bytes)?;
-        let address = usize::from_ne_bytes(bytes);
+        let address = word_at(self.as_ptr().addr() + container.pointer)?;
         let owner = container.owner.and_then(|offset| number(address.checked_add(offset)?));
         // A set may go once the last of its tasks has ended.
         let is_there = !self.header().join.is_done();
@@ -127,56 +142,85 @@ impl TaskRef {
 
 impl Reader {
     pub(crate) fn new(with_stacks: bool) -> Self {
-        Reader { words: Words::new(), with_stacks }
+        Reader { words: Words::new(), with_stacks, constants: HashMap::new() }
+    }
+
+    /// Returns the state of each task, with its sleep if it is in one.
+    ///
+    /// There may be no sleep where there should be one, if the task runs again and again.
+    pub(crate) fn look_at_all(&mut self, tasks: &[TaskRef]) -> Vec<(TaskState, Option<Sleep>)> {
+        let mut all = Vec::with_capacity(tasks.len());
+        let mut copies = vec![0; BATCH * WINDOW];
+        for batch in tasks.chunks(BATCH) {
+            let looks: Vec<_> = batch.iter().map(|task| Glance::at(*task)).collect();
+            let window = |saved: usize| (saved, memory::rest_of_page(saved).min(WINDOW));
+            let stacks: Vec<_> = looks.iter().filter_map(Glance::stack).map(window).collect();
+            let copied = memory::read_many(&stacks, &mut copies);
+            let (mut stacks, mut rest) = (stacks[..copied].iter(), copies.as_slice());
+            for (task, glance) in batch.iter().zip(looks) {
+                let stack = glance.stack().and_then(|_| stacks.next());
+                let sleep = stack.and_then(|(address, len)| {
+                    let copy;
+                    (copy, rest) = rest.split_at(*len);
+                    self.words.keep(*address, copy);
+                    self.copy(*task, glance)
+                });
+                all.push(sleep.unwrap_or_else(|| self.look(*task)));
+            }
+        }
+        all
     }
 
     /// Returns the state of a task, with its sleep if it is in one.
-    ///
-    /// There may be no sleep where there should be one, if the task runs again and again.
     pub(crate) fn look(&mut self, task: TaskRef) -> (TaskState, Option<Sleep>) {
-        let header = task.header();
-        if header.join.is_done() {
-            return (TaskState::Ended, None);
-        }
-        if !header.is_started() {
-            return (TaskState::Unstarted, None);
-        }
-        if header.nature.is_on_pool() {
-            return (TaskState::Blocking, None);
-        }
-        let look = || (header.waiter.word.why(), header.coroutine.suspended());
         for _ in 0..TRIES {
-            let seen = look();
-            match seen {
-                (word, None) if word.is_asleep() => thread::yield_now(),
-                (_, None) => return (TaskState::Running, None),
-                (word, Some(_)) if !word.is_asleep() => return (TaskState::Ready, None),
-                (word, Some(_)) => {
-                    let sleep = self.copy(task, word);
-                    fence(Ordering::SeqCst);
-                    if let Some(sleep) = sleep
-                        && look() == seen
-                    {
-                        let is_blocking = sleep.found.ended_by == EndedBy::Pool;
-                        let state = if is_blocking { TaskState::Blocking } else { TaskState::Suspended };
-                        return (state, Some(sleep));
-                    }
-                }
+            self.words.forget();
+            let found = match Glance::at(task) {
+                Glance::State(state) => return (state, None),
+                Glance::Leaving => None,
+                asleep => self.copy(task, asleep),
+            };
+            match found {
+                Some(found) => return found,
+                None => thread::yield_now(),
             }
         }
         // It changes all the time.
         (TaskState::Running, None)
     }
 
-    fn copy(&mut self, task: TaskRef, word: Snapshot) -> Option<Sleep> {
-        let header = task.header();
-        self.words.forget();
+    /// Copies what a sleep waits for and its stack, if the task is in that sleep all the while.
+    fn copy(&mut self, task: TaskRef, glance: Glance) -> Option<(TaskState, Option<Sleep>)> {
+        let Glance::Asleep(word, saved) = glance else { return None };
         let frames = if self.with_stacks { self.walk(task) } else { None };
-        let mut read = |address, into: &mut [u8]| self.words.copy(address, into);
+        let mut read = |address, into: &mut [u8]| self.read(saved.get(), address, into);
         let found = description::interpret(task.record(), &mut read)?;
         let node = task.timer().as_ptr().addr();
-        let tick = if header.is_timed() { Node::tick_at(node, memory::read) } else { None };
-        Some(Sleep { word, found, tick, frames })
+        let tick = if task.header().is_timed() { Node::tick_at(node, memory::read) } else { None };
+        fence(Ordering::SeqCst);
+        if Glance::at(task) != glance {
+            return None;
+        }
+        let state = match found.ended_by {
+            EndedBy::Pool => TaskState::Blocking,
+            _ => TaskState::Suspended,
+        };
+        Some((state, Some(Sleep { word, found, tick, frames })))
+    }
+
+    /// Copies memory for the interpretation of a record. What lies far from the stack and is a description, or the record of
+    /// one, is a constant, and copied once.
+    fn read(&mut self, stack: usize, address: usize, into: &mut [u8]) -> Option<()> {
+        if let Some(known) = self.constants.get(&address).filter(|known| known.len() == into.len()) {
+            into.copy_from_slice(known);
+            return Some(());
+        }
+        self.words.copy(address, into)?;
+        let is_far = || address.abs_diff(stack) > FAR;
+        if description::is_description(into) || (description::is_record(into, &self.constants) && is_far()) {
+            self.constants.insert(address, into.to_vec());
+        }
+        Some(())
     }
 
     /// Walks the stacks of a suspended task, from the innermost big one to its own.
@@ -188,20 +232,83 @@ impl Reader {
         let mut addresses = Vec::new();
         let mut away = header.away().addr();
         loop {
-            let coroutine = if away == 0 { own } else { away + offset_of!(BigStack, coroutine) };
-            let (context, base) = Coroutine::context_at(coroutine, |at| self.words.at(at))?;
-            addresses.clear();
-            let mut read = |at: usize| {
-                let word = if (context.sp..base).contains(&at) { self.words.at(at) } else { None };
-                word.map(|word| word as u64)
+            let words = &mut self.words;
+            let (coroutine, context) = match away {
+                0 => (own, header.coroutine.context(|at| words.at(at))?),
+                away => {
+                    let coroutine = away + offset_of!(BigStack, coroutine);
+                    (coroutine, Coroutine::context_at(coroutine, |at| words.at(at))?)
+                }
             };
+            // What was copied first is of the page of the innermost frame.
+            let mut base = None;
+            let mut read = |at: usize| {
+                if at < context.sp {
+                    return None;
+                }
+                if !words.has(at) {
+                    let base = *base.get_or_insert_with(|| word_at(coroutine + Coroutine::BASE).unwrap_or(0));
+                    if at >= base {
+                        return None;
+                    }
+                }
+                words.at(at).map(|word| word as u64)
+            };
+            addresses.clear();
             frames.is_complete &= unwinder.walk(context, &mut read, &mut addresses);
             let places = addresses.iter().enumerate();
             frames.addresses.extend(places.map(|(index, address)| (*address, index > 0)));
             if away == 0 {
                 return Some(frames);
             }
-            away = self.words.at(away + offset_of!(BigStack, outer))?;
+            away = word_at(away + offset_of!(BigStack, outer))?;
         }
     }
+}
+
+/// What one look at a task's header finds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Glance {
+    /// Asleep and off its stack: the wait word, and the saved stack pointer.
+    Asleep(Snapshot, NonZeroUsize),
+    /// About to leave its stack.
+    Leaving,
+    State(TaskState),
+}
+
+impl Glance {
+    fn at(task: TaskRef) -> Self {
+        let header = task.header();
+        if header.join.is_done() {
+            return Glance::State(TaskState::Ended);
+        }
+        if !header.is_started() {
+            return Glance::State(TaskState::Unstarted);
+        }
+        if header.nature.is_on_pool() {
+            return Glance::State(TaskState::Blocking);
+        }
+        let word = header.waiter.word.why();
+        match header.coroutine.suspended() {
+            Some(saved) if word.is_asleep() => Glance::Asleep(word, saved),
+            None if word.is_asleep() => Glance::Leaving,
+            Some(_) => Glance::State(TaskState::Ready),
+            None => Glance::State(TaskState::Running),
+        }
+    }
+
+    /// Returns where the stack of a sleeper begins.
+    fn stack(&self) -> Option<usize> {
+        match self {
+            Glance::Asleep(_, saved) => Some(saved.get()),
+            _ => None,
+        }
+    }
+}
+
+/// Reads a word.
+fn word_at(address: usize) -> Option<usize> {
+    let mut bytes = [0; size_of::<usize>()];
+    memory::read(address, &mut bytes)?;
+    Some(usize::from_ne_bytes(bytes))
 }

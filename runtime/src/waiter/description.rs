@@ -11,6 +11,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::HashMap;
 use std::ptr;
 
 /// Marks a description in memory.
@@ -205,6 +206,18 @@ pub(crate) fn interpret(
         descriptor,
         arms: found,
     })
+}
+
+/// Returns true if these bytes are a description. Descriptions are constants.
+pub(crate) fn is_description(bytes: &[u8]) -> bool {
+    bytes.len() == size_of::<WaitDescription>() && bytes.starts_with(&MAGIC.to_ne_bytes())
+}
+
+/// Returns true if these bytes are a record with one of the known descriptions.
+pub(crate) fn is_record(bytes: &[u8], known: &HashMap<usize, Vec<u8>>) -> bool {
+    let description = bytes.first_chunk().map(|bytes| usize::from_ne_bytes(*bytes));
+    let known = description.and_then(|description| known.get(&description));
+    bytes.len() == size_of::<WaitRecord>() && known.is_some_and(|known| is_description(known))
 }
 
 /// Reads words of 8 bytes.

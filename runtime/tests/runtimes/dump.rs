@@ -30,7 +30,8 @@ impl Unwinder for Fake {
 
     fn resolve(&self, addresses: &[(usize, bool)]) -> Vec<Vec<Symbol>> {
         let function = |is_return| if is_return { "caller" } else { "fake" }.to_owned();
-        let symbol = |is_return| Symbol { function: function(is_return), file: None, line: None };
+        let symbol =
+            |is_return| Symbol { function: function(is_return), file: None, line: None, is_library: false };
         addresses.iter().map(|(_, is_return)| vec![symbol(*is_return)]).collect()
     }
 

@@ -1,7 +1,8 @@
 //! What a sleeper waits for can be told from outside: by its name, and for locks with the owner.
 
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use crate::common::in_tasks;
@@ -122,6 +123,34 @@ fn locks_initializers_and_joins_name_their_owner() {
         assert_eq!((found.kind.as_str(), found.owner), ("join", Some(Owner::Task(task.clone()))));
         task.unpark();
         joiner.join().unwrap();
+    });
+}
+
+#[test]
+fn a_lock_names_the_thread_that_owns_it() {
+    in_tasks(|| {
+        let (mutex, lock) = (Arc::new(Mutex::new(())), Arc::new(RwLock::new(())));
+        let (held, hold) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let owner = thread::Builder::new().name("the owner".to_owned()).spawn({
+            let (mutex, lock) = (Arc::clone(&mutex), Arc::clone(&lock));
+            move || {
+                let _guards = (mutex.lock(), lock.write());
+                held.send(()).unwrap();
+                _ = released.recv();
+            }
+        });
+        hold.recv().unwrap();
+        let waiters = [spawn(move || drop(mutex.lock())), spawn(move || drop(lock.read()))];
+        for waiter in &waiters {
+            let found = found(waiter.task());
+            let is_named = |owner: &Owner| matches!(owner, Owner::Thread { name: Some(name), .. } if name == "the owner");
+            assert!(found.owner.as_ref().is_some_and(is_named), "{found:?}");
+            assert!(found.to_string().ends_with(" of thread 'the owner'"), "{found}");
+        }
+        drop(release);
+        owner.unwrap().join().unwrap();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
     });
 }
 
