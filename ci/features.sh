@@ -5,6 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/have
 
+# Without the crate that walks stacks.
+cargo clippy -p fibra --no-default-features -- -D warnings
+
 cargo test -p fibra-io --features compat-tests --lib --test compat
 cargo test -p fibra-io --features compat-tests --doc
 

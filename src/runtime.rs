@@ -46,7 +46,15 @@ impl Runtime {
     }
 
     /// Returns a builder with the defaults and a reactor.
+    ///
+    /// With the feature `insight`, which is a default one, dumps have stacks from then on.
     pub fn builder() -> Builder {
+        #[cfg(all(
+            feature = "insight",
+            target_os = "linux",
+            any(target_arch = "x86_64", target_arch = "aarch64")
+        ))]
+        fibra_insight::install();
         Builder::new().driver(fibra_io::driver()).listen_to_signals(crate::signal::call_on)
     }
 

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+mod library;
+mod modules;
+mod sample;
+mod symbols;
+mod sys;
+mod unwinder;
+mod walk;
+
+pub use unwinder::{install, sample_by, unwinder};
