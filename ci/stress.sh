@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs the tests of every crate many times, in debug and release, beside busy loops, on one processor and on all. Before that it
-# runs the examples and raft simulated, with many seeds.
+# runs the examples and raft simulated, with many seeds, and takes dumps beside a storm of switches, ten minutes on 1, 2 and 4
+# workers each.
 # Usage: ci/stress.sh [count, 100 unless given] [filter on the tests' names]; a quick look: ci/stress.sh 1 park
 cd "$(dirname "$0")/.." || exit 1
 count=${1:-100} filter=${2:-} limit=600 busy=() failures=0 log=$(mktemp) list=$(mktemp)
@@ -38,6 +39,7 @@ all() {
         binaries -p fibra-runtime -p fibra-sync "$@" &&
         binaries -p fibra-io --features compat-tests "$@" &&
         binaries -p fibra-sim --test attribute --test interpose --test network --test runs --test scripted --test tls --test websocket "$@" &&
+        binaries -p fibra-insight "$@" &&
         binaries -p fibra-bench "$@"
 }
 
@@ -63,10 +65,16 @@ mapfile -t tests <"$log"
 binaries -p fibra-sim --test examples --test raft --release >"$list" || { echo "the simulated tests do not build"; exit 1; }
 chosen <"$list" >"$log" || exit 1
 mapfile -t simulated <"$log"
-((${#tests[@]} + ${#simulated[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
+binaries -p fibra-insight --test storm --release >"$list" || { echo "the storm of dumps does not build"; exit 1; }
+chosen <"$list" >"$log" || exit 1
+mapfile -t storms <"$log"
+((${#tests[@]} + ${#simulated[@]} + ${#storms[@]})) || { echo "no tests were built, or none has such a name"; exit 1; }
 # The seeds are the repetitions, and what else the machine does is no matter.
 for test in "${simulated[@]}"; do
     limit=7200 attempt "simulated" env FIBRA_SIM_RUNS=10000 "$test" ${filter:+"$filter"}
+done
+for test in "${storms[@]}"; do
+    limit=7200 attempt "storm" env FIBRA_STORM_SECONDS=600 "$test" ${filter:+"$filter"} --test-threads=1
 done
 for round in $(seq "$count"); do
     for test in "${tests[@]}"; do

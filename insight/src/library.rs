@@ -6,9 +6,27 @@ use std::path::{Path, PathBuf};
 
 use fibra_runtime::stacks::Symbol;
 
-/// The crates whose functions may lie on a stack between the program's and the switch.
-const CRATES: [&str; 8] =
-    ["fibra", "fibra_insight", "fibra_io", "fibra_runtime", "fibra_sync", "std", "core", "alloc"];
+/// The crates, and functions without a crate, that say nothing to a user at both ends of a stack.
+const CRATES: [&str; 14] = [
+    "fibra",
+    "fibra_insight",
+    "fibra_io",
+    "fibra_runtime",
+    "fibra_sync",
+    "std",
+    "core",
+    "alloc",
+    "lock_api",
+    "corosensei",
+    "rust_try",
+    "start_thread",
+    "clone3",
+    "clone",
+];
+
+/// What the paths of sources have in common that belong to std, or to crates that fibra is built of.
+const SOURCES: [&str; 5] =
+    ["/library/std/", "/library/core/", "/library/alloc/", "/lock_api-", "/corosensei-"];
 
 /// Where the sources of fibra's crates lie, by the debug information.
 #[derive(Default)]
@@ -31,7 +49,7 @@ impl Library {
     /// Returns true for a function of fibra or of std. One without a file is judged by its name.
     pub(crate) fn has(&self, symbol: &Symbol) -> bool {
         match &symbol.file {
-            Some(file) => is_std(file) || file.contains("/lock_api-") || self.has_file(Path::new(file)),
+            Some(file) => SOURCES.iter().any(|part| file.contains(part)) || self.has_file(Path::new(file)),
             None => CRATES.contains(&crate_of(&symbol.function)),
         }
     }
@@ -51,11 +69,7 @@ impl Library {
     }
 }
 
-fn is_std(file: &str) -> bool {
-    ["/library/std/", "/library/core/", "/library/alloc/"].iter().any(|part| file.contains(part))
-}
-
-/// Returns the first crate that a name of a function mentions.
+/// Returns the first crate that the name of a function mentions: `<fibra_io::net::TcpStream as std::io::Read>::read`.
 fn crate_of(function: &str) -> &str {
     let name = function.trim_start_matches(|letter: char| !letter.is_alphanumeric());
     name.split("::").next().unwrap_or(name)
@@ -97,6 +111,7 @@ mod tests {
             ("fibra_sync::mutex::raw::lock", true),
             ("<fibra_io::net::TcpStream as std::io::Read>::read", true),
             ("<core::panic::AssertUnwindSafe<F> as FnOnce<()>>::call_once", true),
+            ("__rust_try", true),
             ("shop::fibra::checkout", false),
             ("fibra_shop::main", false),
         ] {

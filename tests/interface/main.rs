@@ -10,6 +10,7 @@ mod balance;
 mod compiler;
 mod misuse;
 mod readiness;
+mod stacks;
 mod std_paths;
 mod virtual_time;
 mod wakers;
