@@ -77,13 +77,18 @@ fn functions(file: &Loader, place: u64) -> Option<Vec<Symbol>> {
     }
     // The outermost one is in the symbol table. Lines alone have names without their modules.
     let last = functions.last_mut().expect("one at the least");
-    if !last.function.contains("::")
+    if !is_qualified(&last.function)
         && let Some(name) = file.find_symbol(place)
     {
         last.function = addr2line::demangle_auto(name.into(), None).into_owned();
     }
     functions.retain(|function| !function.function.is_empty());
     (!functions.is_empty()).then_some(functions)
+}
+
+/// Returns true for `module::function<T>` and `<T as Trait>::function`, and false for `function<module::T>`.
+fn is_qualified(function: &str) -> bool {
+    function.starts_with('<') || function.split('<').next().is_some_and(|name| name.contains("::"))
 }
 
 fn symbol(function: String) -> Symbol {
