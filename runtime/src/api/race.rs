@@ -29,7 +29,7 @@ use crate::waiter::description::WaitDescription;
 ///
 /// # Cancellation
 /// A cancellation point: both are cancelled and waited for. It is none in a destructor that runs
-/// while its task unwinds, nor inside of [`shield`](crate::task::shield). There the end of the
+/// while its task unwinds, nor inside of [`shield`]. There the end of the
 /// runtime lets both closures run, for there must be a winner.
 ///
 /// # Panics
