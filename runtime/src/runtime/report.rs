@@ -40,7 +40,9 @@ pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<Seen> {
     let (on_pool, _) = Pool::of(shared).tasks();
     let threads: HashMap<&Task, Option<i32>> = on_pool.iter().map(|(task, thread)| (task, *thread)).collect();
     let thread = |task: &Task| threads.get(task).copied().flatten();
-    look_at(tasks.into_iter().map(|task| (task.clone(), thread(&task))).collect(), true)
+    // A simulation may fail for many seeds, so it goes without stacks.
+    let with_stacks = !shared.is_simulated();
+    look_at(tasks.into_iter().map(|task| (task.clone(), thread(&task))).collect(), with_stacks)
 }
 
 /// Counts the tasks that are left; `started` is the number of those that have started.
