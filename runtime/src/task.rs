@@ -103,9 +103,11 @@ pub use crate::api::yield_now::{unconstrained, yield_now};
 pub use crate::base::unwinder::Symbol;
 #[doc(hidden)]
 pub use crate::blocking::unblock::end_with_runtime;
+pub use crate::runtime::deadlock::Deadlock;
 pub use crate::runtime::dump::{Dump, TaskDump};
 #[doc(hidden)]
 pub use crate::runtime::spawn_on::spawn_internal;
+pub use crate::runtime::wait_graph::WaitGraph;
 pub use crate::scheduler::backtrace::{Backtrace, Frame};
 pub use crate::scheduler::waits_for::{Owner, WaitsFor};
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};

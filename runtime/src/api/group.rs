@@ -114,8 +114,13 @@ struct Member<T> {
 
 impl<T> TaskHooks for Member<T> {
     const AWAITS: bool = true;
-    const CONTAINER: Option<Container> =
-        Some(Container { kind: "group", pointer: offset_of!(Member<T>, shared), owner: None });
+    const CONTAINER: Option<Container> = Some(Container {
+        kind: "group",
+        pointer: offset_of!(Member<T>, shared),
+        // The counts of the `Arc` lie before it.
+        size: size_of::<([usize; 2], Shared<T>)>(),
+        owner: None,
+    });
 
     fn made(&self, _task: TaskRef) {}
 

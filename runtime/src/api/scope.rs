@@ -246,6 +246,7 @@ impl TaskHooks for Child<'_> {
     const CONTAINER: Option<Container> = Some(Container {
         kind: "scope",
         pointer: offset_of!(Child<'static>, children),
+        size: size_of::<Children>(),
         owner: Some(Children::OWNER),
     });
 

@@ -13,6 +13,7 @@ use crate::base::limit::MOST_WORKERS;
 use crate::base::random;
 use crate::base::sys;
 use crate::blocking::pool;
+use crate::runtime::deadlock::Deadlock;
 use crate::runtime::dump_signal::{self, ListenToSignal};
 use crate::runtime::handle::Handle;
 use crate::runtime::owner::Runtime;
@@ -414,6 +415,60 @@ impl<R: From<Runtime>> Builder<R> {
     /// ```
     pub fn on_stall(mut self, hook: impl Fn(&Stall) + Send + Sync + 'static) -> Self {
         self.threads.watch.hook = Some(Arc::new(hook));
+        self
+    }
+
+    /// Checks so often for tasks that wait for each other.
+    ///
+    /// Such a cycle is a likely deadlock: [`WaitGraph`](crate::task::WaitGraph) tells which ones are found, and what may be
+    /// wrong. One that two checks in sequence have found, with each task in the same sleep, is told once: by lines on
+    /// standard error, with the stacks of the tasks, or by [`on_deadlock`](Builder::on_deadlock). Unless set it is one second in
+    /// builds with debug assertions and with a hook, and off in others. `Duration::MAX` turns it off.
+    ///
+    /// A thread checks, and tasks pay nothing for it. It looks at all tasks. So that this takes at most a twentieth of a
+    /// processor, checks come later where there are many. There are none in a simulation.
+    ///
+    /// # Panics
+    /// Panics if `period` is zero.
+    #[track_caller]
+    pub fn deadlock_check(mut self, period: Duration) -> Self {
+        assert!(!period.is_zero(), "the checks for deadlocks need a period between them");
+        self.threads.watch.deadlocks.period = Some(period);
+        self
+    }
+
+    /// Sets what is done at a likely deadlock, in place of lines on standard error.
+    ///
+    /// The hook runs on the watching thread. It may end the deadlock, by a cancel of one of its tasks. It must not wait for
+    /// them. A panic of the hook is reported, and the checks go on. [`deadlock_check`](Builder::deadlock_check) sets their
+    /// period.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::sync::{Arc, mpsc};
+    /// use std::time::Duration;
+    /// let (told, reports) = mpsc::channel();
+    /// let runtime = fibra::Runtime::builder()
+    ///     .workers(1)
+    ///     .deadlock_check(Duration::from_millis(5))
+    ///     .on_deadlock(move |deadlock| {
+    ///         told.send(deadlock.to_string()).unwrap();
+    ///         deadlock.tasks().iter().for_each(|found| found.task().cancel());
+    ///     })
+    ///     .build()?;
+    /// runtime.run(|| {
+    ///     let group = Arc::new(fibra::TaskGroup::new());
+    ///     let theirs = Arc::clone(&group);
+    ///     // The only task of the group waits for a task of the group to end.
+    ///     group.spawn(move || drop(theirs.join_next()));
+    ///     assert!(group.join_next().unwrap().unwrap_err().is_cancelled());
+    /// });
+    /// assert!(reports.recv().unwrap().contains("a task waits for itself"));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_deadlock(mut self, hook: impl Fn(&Deadlock) + Send + Sync + 'static) -> Self {
+        self.threads.watch.deadlocks.hook = Some(Arc::new(hook));
         self
     }
 

@@ -8,8 +8,6 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use crate::base::clock;
-use crate::blocking::pool::Pool;
-use crate::runtime::handle::Handle;
 use crate::runtime::report;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::shared::Shared;
@@ -21,39 +19,7 @@ use crate::tasks::task::Task;
 /// How many tasks of a group are named.
 const NAMED: usize = 5;
 
-impl Handle {
-    /// Takes a dump of all tasks of the runtime: what each does, what it waits for, and its stack.
-    ///
-    /// Callable from any thread, also while all workers compute. No task or worker takes part, and none is stopped:
-    /// a suspended task is copied from memory between two looks at it, and the thread of a running one is
-    /// sampled. A ready task is listed without a stack. Tasks that change meanwhile may be
-    /// missing, and the parts of a dump are of slightly different moments.
-    ///
-    /// There are stacks where the program has an unwinder, as it has by the feature `insight` of the crate `fibra`,
-    /// which is on by default. Their functions have names where the binary has symbols, and lines where it has line
-    /// tables (`debug = "line-tables-only"` in the profile).
-    ///
-    /// # Examples
-    /// ```
-    /// # use fibra_runtime as fibra;
-    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
-    /// let parked = fibra::task::Builder::new().name("parked").spawn(fibra::task::park);
-    /// fibra::yield_now();
-    /// let dump = fibra::Handle::current().dump();
-    /// let found = dump.tasks().iter().find(|found| found.task() == parked.task()).unwrap();
-    /// assert_eq!(found.state(), fibra::task::TaskState::Suspended);
-    /// assert_eq!(found.waits_for().unwrap().kind, "park");
-    /// assert!(dump.to_string().contains("task 'parked'"));
-    /// assert!(dump.to_json().contains("\"threadDump\""));
-    /// # });
-    /// # Ok::<(), std::io::Error>(())
-    /// ```
-    pub fn dump(&self) -> Dump {
-        Dump::of(self.shared())
-    }
-}
-
-/// All tasks of a runtime at one moment; see [`Handle::dump`].
+/// All tasks of a runtime at one moment; see [`Handle::dump`](crate::Handle::dump).
 ///
 /// Its text has all tasks with their stacks, that of [`grouped`](Dump::grouped) each stack once.
 #[derive(Debug)]
@@ -66,21 +32,17 @@ pub struct Dump {
 }
 
 /// A task in a [`Dump`].
+#[derive(Clone)]
 pub struct TaskDump {
     pub(super) seen: Seen,
 }
 
 impl Dump {
     pub(super) fn of(shared: &Shared) -> Self {
-        let (mut tasks, queued) = Pool::of(shared).tasks();
-        let started: Vec<Task> = shared.tasks();
-        let calls = tasks.iter().filter(|(task, _)| task.header().nature.is_call()).count();
-        let counted = started.len() + tasks.len() - calls + queued.len();
-        tasks.extend(started.into_iter().chain(queued).map(|task| (task, None)));
+        let (tasks, unstarted) = report::all(shared);
         let mut tasks: Vec<_> = look_at(tasks, true).into_iter().map(|seen| TaskDump { seen }).collect();
         tasks.retain(|task| task.state() != TaskState::Ended);
         tasks.sort_by_key(|task| task.task().id());
-        let unstarted = report::unstarted(shared, counted);
         Dump { time: clock::wall(), tasks, unstarted, symbols: OnceLock::new() }
     }
 

@@ -5,8 +5,10 @@
 use std::time::Duration;
 
 use crate::blocking::pool::Pool;
+use crate::runtime::dump::Dump;
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
+use crate::runtime::wait_graph::WaitGraph;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::runtimes;
 use crate::scheduler::waits::{in_lines, look_at};
@@ -70,6 +72,62 @@ impl Handle {
     #[doc(hidden)]
     pub fn counters(&self) -> Vec<[(&'static str, u64); 11]> {
         self.shared().blocks.iter().map(|block| block.counters.read()).collect()
+    }
+}
+
+impl Handle {
+    /// Takes a dump of all tasks of the runtime: what each does, what it waits for, and its stack.
+    ///
+    /// Callable from any thread, also while all workers compute. No task or worker takes part, and none is stopped:
+    /// a suspended task is copied from memory between two looks at it, and the thread of a running one is
+    /// sampled. A ready task is listed without a stack. Tasks that change meanwhile may be
+    /// missing, and the parts of a dump are of slightly different moments.
+    ///
+    /// There are stacks where the program has an unwinder, as it has by the feature `insight` of the crate `fibra`,
+    /// which is on by default. Their functions have names where the binary has symbols, and lines where it has line
+    /// tables (`debug = "line-tables-only"` in the profile).
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked = fibra::task::Builder::new().name("parked").spawn(fibra::task::park);
+    /// fibra::yield_now();
+    /// let dump = fibra::Handle::current().dump();
+    /// let found = dump.tasks().iter().find(|found| found.task() == parked.task()).unwrap();
+    /// assert_eq!(found.state(), fibra::task::TaskState::Suspended);
+    /// assert_eq!(found.waits_for().unwrap().kind, "park");
+    /// assert!(dump.to_string().contains("task 'parked'"));
+    /// assert!(dump.to_json().contains("\"threadDump\""));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn dump(&self) -> Dump {
+        Dump::of(self.shared())
+    }
+
+    /// Returns which tasks of the runtime wait for which.
+    ///
+    /// Callable from any thread, also while all workers compute. No task or worker takes part. It takes as long as a
+    /// [`dump`](Handle::dump) without stacks.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
+    /// let parked = fibra::spawn(fibra::task::park);
+    /// let target = parked.task().clone();
+    /// let joiner = fibra::spawn(move || parked.join());
+    /// fibra::yield_now();
+    /// let graph = fibra::Handle::current().wait_graph();
+    /// assert!(graph.cycles().is_empty());
+    /// let edge = format!("t{} -> t{} [label=\"join\"]", joiner.task().id(), target.id());
+    /// assert!(graph.to_dot().contains(&edge));
+    /// # });
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn wait_graph(&self) -> WaitGraph {
+        WaitGraph::of(self.shared())
     }
 }
 

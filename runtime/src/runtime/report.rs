@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use crate::blocking::pool::Pool;
+use crate::blocking::pool::{OnThread, Pool};
 use crate::scheduler::shared::Shared;
 use crate::scheduler::waits::{Seen, in_lines, look_at};
 use crate::tasks::task::Task;
@@ -14,6 +14,17 @@ pub(super) fn tasks(shared: &Shared) -> Vec<Task> {
     let mut tasks = shared.tasks();
     tasks.extend(Pool::of(shared).running());
     tasks
+}
+
+/// Returns all tasks that can be listed, those on the pool with their threads, and the number of the others: unstarted
+/// ones in the queues of the workers.
+pub(super) fn all(shared: &Shared) -> (Vec<OnThread>, u64) {
+    let (mut tasks, queued) = Pool::of(shared).tasks();
+    let started = shared.tasks();
+    let calls = tasks.iter().filter(|(task, _)| task.header().nature.is_call()).count();
+    let counted = started.len() + tasks.len() - calls + queued.len();
+    tasks.extend(started.into_iter().chain(queued).map(|task| (task, None)));
+    (tasks, unstarted(shared, counted))
 }
 
 /// Counts the tasks that have not started; `started` is the number of those that have.

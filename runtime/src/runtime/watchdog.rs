@@ -1,8 +1,8 @@
-//! The watch over tasks that hold their workers.
+//! The watch over tasks that hold their workers, and over those that wait for each other.
 //!
 //! A thread of its own looks at each worker, four times per limit. Where a run lasts longer than
 //! the limit, the thread finds the task by [`Run`](crate::scheduler::run_watch::Run), and reports
-//! it.
+//! it. The same thread checks for [deadlocks](crate::runtime::deadlock_check).
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ use crate::base::abort::say;
 use crate::base::clock;
 use crate::base::limit::Refusal;
 use crate::base::payload::guarded;
+use crate::runtime::deadlock_check;
 use crate::runtime::shutdown;
 use crate::scheduler::block::Block;
 use crate::scheduler::driver_here;
@@ -36,6 +37,7 @@ pub(crate) struct Config {
     /// The program has set the limit: without a thread for the watch the start fails.
     pub(crate) is_required: bool,
     pub(crate) hook: Option<Arc<Hook>>,
+    pub(super) deadlocks: deadlock_check::Config,
 }
 
 /// The limit in debug builds where the program sets none.
@@ -43,7 +45,8 @@ const DEBUG_LIMIT: Duration = Duration::from_secs(1);
 
 impl Default for Config {
     fn default() -> Self {
-        Config { limit: cfg!(debug_assertions).then_some(DEBUG_LIMIT), is_required: false, hook: None }
+        let limit = cfg!(debug_assertions).then_some(DEBUG_LIMIT);
+        Config { limit, is_required: false, hook: None, deadlocks: deadlock_check::Config::default() }
     }
 }
 
@@ -89,32 +92,47 @@ impl fmt::Debug for Stall {
 /// Starts the watch of `shared`, if there is to be one.
 ///
 /// # Errors
-/// Fails when its thread cannot be had, and the program has set the limit.
+/// Fails when its thread cannot be had, and the program asks for the watch.
 pub(crate) fn start(
     shared: &Arc<Shared>,
     name: &str,
     config: &Config,
 ) -> io::Result<Option<thread::JoinHandle<()>>> {
-    let Some(limit) = config.limit else { return Ok(None) };
-    let hook = config.hook.clone();
+    let (limit, hook) = (config.limit, config.hook.clone());
+    let period = if shared.is_simulated() { None } else { config.deadlocks.period() };
+    let deadlocks = period.map(|period| deadlock_check::Check::new(period, &config.deadlocks));
+    let pause = limit.map(|limit| limit / LOOKS).into_iter().chain(period).min();
+    let Some(pause) = pause else { return Ok(None) };
+    let is_required = config.is_required || config.deadlocks.is_required();
     let shared = Arc::clone(shared);
     let builder = thread::Builder::new().name(format!("{name}-watch"));
-    match driver_here::unpinned(|| builder.spawn(move || watch(&shared, limit, hook.as_deref()))) {
+    let life = move || watch(&shared, pause.max(LOOK_LEAST), limit, hook.as_deref(), deadlocks);
+    match driver_here::unpinned(|| builder.spawn(life)) {
         Ok(thread) => Ok(Some(thread)),
-        Err(_) if !config.is_required => Ok(None),
+        Err(_) if !is_required => Ok(None),
         Err(error) => Err(Refusal::of_thread("the watch of the workers", error).into()),
     }
 }
 
-fn watch(shared: &Shared, limit: Duration, hook: Option<&Hook>) {
-    let pause = (limit / LOOKS).max(LOOK_LEAST);
+fn watch(
+    shared: &Shared,
+    pause: Duration,
+    limit: Option<Duration>,
+    hook: Option<&Hook>,
+    mut deadlocks: Option<deadlock_check::Check>,
+) {
     let now = clock::machine();
     let mut seen: Vec<Seen> = shared.blocks.iter().map(|block| Seen::new(block, now)).collect();
     while !shutdown::wait(shared, Some(pause)) {
         for (seen, block) in seen.iter_mut().zip(&shared.blocks) {
-            if let Some(stall) = seen.look(block, shared, limit) {
+            if let Some(limit) = limit
+                && let Some(stall) = seen.look(block, shared, limit)
+            {
                 tell(shared, &stall, limit, hook);
             }
+        }
+        if let Some(deadlocks) = &mut deadlocks {
+            deadlocks.look(shared);
         }
     }
 }

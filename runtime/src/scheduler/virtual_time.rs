@@ -43,6 +43,12 @@ impl VirtualTime {
         Hold(Arc::clone(&self.holds))
     }
 
+    /// Returns true if there is a hold: something outside may wake a task.
+    pub(crate) fn is_held(&self) -> bool {
+        // Relaxed: for reports.
+        self.holds.count.load(Ordering::Relaxed) > 0
+    }
+
     /// Returns true if a hold keeps the clock. The last one to go then wakes the worker.
     pub(super) fn stands(&self) -> bool {
         let holds = &self.holds;

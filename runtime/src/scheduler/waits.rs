@@ -11,14 +11,16 @@ use crate::scheduler::backtrace::Symbols;
 use crate::scheduler::runtimes;
 use crate::scheduler::waits_for::{Owners, WaitsFor};
 use crate::tasks::header::Nature;
-use crate::tasks::sleeper::{ContainerId, Frames, Reader, TaskState};
+use crate::tasks::sleeper::{ContainerId, Frames, Reader, Sleep, TaskState};
 use crate::tasks::task::Task;
 
 /// What a look at a task has found.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Seen {
     pub(crate) task: Task,
     pub(crate) state: TaskState,
+    /// The epoch of its sleep, if it is in one.
+    pub(crate) epoch: Option<u64>,
     pub(crate) waits_for: Option<WaitsFor>,
     pub(crate) frames: Option<Frames>,
     pub(crate) age: Duration,
@@ -31,7 +33,8 @@ pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec
     let refs: Vec<_> = tasks.iter().map(|(task, _)| task.as_ref()).collect();
     let looks = reader.look_at_all(&refs);
     let owners = Owners::of(looks.iter().filter_map(|(_, sleep)| sleep.as_ref()));
-    let seen = |((task, thread), (state, sleep)): ((Task, Option<i32>), (TaskState, Option<_>))| {
+    let seen = |((task, thread), (state, sleep)): ((Task, Option<i32>), (TaskState, Option<Sleep>))| {
+        let epoch = sleep.as_ref().map(|sleep| sleep.word.epoch);
         let waits_for = sleep.as_ref().map(|sleep| owners.resolve(&task, sleep));
         let worker = || runtimes::block_of(owners.runtimes(), task.header().home())?.thread();
         let frames = match state {
@@ -40,7 +43,7 @@ pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec
             _ => sleep.and_then(|sleep| sleep.frames),
         };
         let container = task.as_ref().container();
-        Seen { state, waits_for, frames, age: task.header().age(), container, task }
+        Seen { state, epoch, waits_for, frames, age: task.header().age(), container, task }
     };
     tasks.into_iter().zip(looks).map(seen).collect()
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget;
 use crate::scheduler::current;
-use crate::scheduler::shared;
+use crate::scheduler::shared::{self, Shared};
 use crate::scheduler::simulated::point;
 use crate::scheduler::threads;
 use crate::tasks::context;
@@ -132,9 +132,12 @@ pub fn describe_caller() -> String {
 /// It is for tests that let their tasks run as far as they get. Off a runtime there are no tasks,
 /// and it returns true.
 pub fn others_are_asleep() -> bool {
-    let Some(shared) = current::runtime() else { return true };
+    current::runtime().is_none_or(|shared| are_asleep(&shared, &shared.tasks()))
+}
+
+/// Returns true if these are all tasks of the runtime, and if all but the caller were asleep at one moment of the call.
+pub(crate) fn are_asleep(shared: &Shared, tasks: &[Task]) -> bool {
     let me = context::task().map(|task| *task);
-    let tasks = shared.tasks();
     let others = || tasks.iter().map(Task::as_ref).filter(|task| Some(*task) != me);
     let words = || others().map(|task| task.header().waiter.word.why());
     let seen: Vec<_> = words().collect();

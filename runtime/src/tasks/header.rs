@@ -140,6 +140,8 @@ pub(crate) struct Container {
     pub(crate) kind: &'static str,
     /// The offset of the pointer to the set, which stays as it is for the life of the task.
     pub(crate) pointer: usize,
+    /// The size of the set, in bytes: the objects of waits for its tasks lie in it.
+    pub(crate) size: usize,
     /// The offset, in the set, of the id of the task that it belongs to; 8 bytes, 0 for none.
     pub(crate) owner: Option<usize>,
 }

@@ -100,6 +100,7 @@ pub(crate) struct Sleep {
 pub(crate) struct ContainerId {
     pub(crate) kind: &'static str,
     pub(crate) address: usize,
+    pub(crate) size: usize,
     pub(crate) owner: Option<u64>,
 }
 
@@ -135,6 +136,7 @@ impl TaskRef {
         is_there.then_some(ContainerId {
             kind: container.kind,
             address,
+            size: container.size,
             owner: owner.filter(|owner| *owner > 0),
         })
     }

@@ -1,0 +1,54 @@
+//! Deadlocks: tasks that wait for each other.
+
+#![forbid(unsafe_code)]
+
+use std::fmt;
+
+use crate::runtime::dump::TaskDump;
+use crate::scheduler::waits::{Seen, in_lines, look_at, off_the_pool};
+
+/// Tells of tasks that wait for each other, likely for ever.
+///
+/// See [`WaitGraph`](crate::task::WaitGraph), which has the limits, and [`Builder::on_deadlock`](crate::Builder::on_deadlock).
+#[derive(Clone, Debug)]
+pub struct Deadlock {
+    tasks: Vec<TaskDump>,
+}
+
+impl Deadlock {
+    pub(super) fn of(tasks: Vec<TaskDump>) -> Self {
+        Deadlock { tasks }
+    }
+
+    /// Returns the tasks: each waits for the next one, and the last one for the first, where the cycle has no branches.
+    ///
+    /// In a report by the runtime they have their stacks.
+    pub fn tasks(&self) -> &[TaskDump] {
+        &self.tasks
+    }
+
+    pub(super) fn sleeps(&self) -> Sleeps {
+        self.tasks.iter().map(|task| (task.task().id(), task.seen.epoch)).collect()
+    }
+
+    /// Looks at the tasks again, with their stacks. Returns `None` if one of them has woken meanwhile.
+    pub(super) fn with_stacks(&self) -> Option<Deadlock> {
+        let tasks = self.tasks.iter().map(|task| task.task().clone()).collect();
+        let tasks = look_at(off_the_pool(tasks), true).into_iter().map(|seen| TaskDump { seen }).collect();
+        Some(Deadlock { tasks }).filter(|again| again.sleeps() == self.sleeps())
+    }
+}
+
+impl fmt::Display for Deadlock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.tasks.len() {
+            1 => f.write_str("a likely deadlock: a task waits for itself")?,
+            count => write!(f, "a likely deadlock: {count} tasks wait for each other")?,
+        }
+        let seen: Vec<Seen> = self.tasks.iter().map(|task| task.seen.clone()).collect();
+        f.write_str(&in_lines(&seen))
+    }
+}
+
+/// Tells a cycle from all others: the tasks by their ids, and their sleeps.
+pub(super) type Sleeps = Vec<(u64, Option<u64>)>;
