@@ -18,6 +18,7 @@ mod rwlocks;
 mod condvar;
 mod condvar_queue;
 mod deadlock;
+mod deadlock_check;
 mod forbidden;
 mod lazy_lock;
 mod locks;
