@@ -61,6 +61,7 @@ impl Test {
         let log = PanicLog::default();
         // The harness captures what is printed by these means, on the threads of the runtime as well.
         let builder = builder.on_task_panic(say_panic).on_stall(|stall| say(format!("fibra: {stall}\n")));
+        let builder = builder.on_deadlock(|deadlock| say(format!("fibra: {deadlock}\n")));
         let runtime = builder.panic_log(&log).thread_name(name).build();
         let runtime = runtime.unwrap_or_else(|error| panic!("the runtime could not be started: {error}"));
         let handle = runtime.handle();
@@ -73,6 +74,9 @@ impl Test {
             failures.push(format!(
                 "it has not ended within {timeout:?}, so it is cancelled; its tasks are{waits}"
             ));
+            let asleep =
+                "all tasks sleep, and no timer, descriptor or call on the blocking pool is to wake one";
+            failures.extend(handle.wait_graph().all_asleep().then(|| asleep.to_owned()));
             task.cancel();
             task.join_timeout(LAST)
         });

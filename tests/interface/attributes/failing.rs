@@ -213,7 +213,11 @@ fn cancelled() {
 #[test]
 fn a_test_that_is_late_fails_with_all_waits() {
     let late = "it has not ended within 1s, so it is cancelled; its tasks are:";
-    check_fails("late", &[late, "task 'late' (id ", "waits for join of task 'sleeper'", "waits for park"]);
+    let asleep = "all tasks sleep, and no timer, descriptor or call on the blocking pool is to wake one";
+    check_fails(
+        "late",
+        &[late, "task 'late' (id ", "waits for join of task 'sleeper'", "waits for park", asleep],
+    );
     check_fails("late_to_panic", &[late, "did not panic as expected"]);
     check_fails("panics_late", &[late, "after the cancel"]);
     let sleeps = "all tasks sleep, and nothing is left to wake one:";
