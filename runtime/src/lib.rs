@@ -10,6 +10,7 @@ mod coroutine;
 pub mod driver;
 #[doc(hidden)]
 pub mod limit;
+pub mod metrics;
 #[doc(hidden)]
 pub mod random;
 mod runtime;

@@ -19,6 +19,7 @@ pub use crate::sleep::cancel_points::{
     cancellation_point, checkpoint, checkpoint_before_spin, fails_if_cancelled, note_cancelled_here,
     unwind_cancelled, unwinds_cancelled,
 };
+pub use crate::sleep::lock_wait::LockWait;
 pub use crate::sleep::polled::Polled;
 pub use crate::sleep::queue::arm::{ArmPolicy, ArmRules, QueueArm};
 pub use crate::sleep::queue::lane::Lent;

@@ -91,8 +91,13 @@ const COARSE_RATE: u32 = 100;
 
 /// Returns the ticks of the coarse clock: of the machine, since the process first asked.
 pub(crate) fn coarse() -> u32 {
+    coarse_at(machine())
+}
+
+/// Returns the tick of the coarse clock at that moment of the machine's clock.
+pub(crate) fn coarse_at(now: Instant) -> u32 {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
-    let since = machine().saturating_duration_since(*BEGIN.get_or_init(machine));
+    let since = now.saturating_duration_since(*BEGIN.get_or_init(machine));
     // Wraps after a year, and so do differences.
     (since.as_secs() as u32)
         .wrapping_mul(COARSE_RATE)

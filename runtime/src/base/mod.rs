@@ -2,6 +2,7 @@
 
 pub(crate) mod abort;
 pub(crate) mod clock;
+pub(crate) mod cycles;
 pub(crate) mod fences;
 pub(crate) mod limit;
 pub(crate) mod memory;

@@ -10,8 +10,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use crate::base::clock;
 use crate::base::limit::Refusal;
 use crate::base::payload::drop_quietly;
 use crate::base::sys;
@@ -82,17 +83,33 @@ pub(crate) type OnThread = (Task, Option<i32>);
 
 #[derive(Default)]
 struct Lane {
-    /// Queued jobs by ticket, so that a job is withdrawn in logarithmic time.
-    jobs: BTreeMap<Ticket, Job>,
+    /// Queued jobs by ticket, so that a job is withdrawn in logarithmic time, with the time of their arrival.
+    jobs: BTreeMap<Ticket, (Job, Instant)>,
     threads: usize,
     /// Threads that have a job. The others are idle, those that start included.
     busy: usize,
+    /// Jobs that a thread has taken, and how long they were queued.
+    taken: u64,
+    waited: Duration,
 }
 
 impl Lane {
     fn idle(&self) -> usize {
         self.threads - self.busy
     }
+
+    fn jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.values().map(|(job, _)| job)
+    }
+}
+
+/// What a lane counts.
+pub(crate) struct Counts {
+    pub(crate) threads: usize,
+    pub(crate) busy: usize,
+    pub(crate) queued: usize,
+    pub(crate) taken: u64,
+    pub(crate) waited: Duration,
 }
 
 /// Numbers the jobs of a pool in the order of their arrival.
@@ -124,8 +141,19 @@ impl Pool {
     pub(crate) fn tasks(&self) -> (Vec<OnThread>, Vec<Task>) {
         let state = self.lock();
         let running = state.running.iter().chain(&state.calls).cloned().collect();
-        let jobs = state.lanes.iter().flat_map(|lane| lane.jobs.values());
+        let jobs = state.lanes.iter().flat_map(Lane::jobs);
         (running, jobs.filter_map(Job::task).map(Queued::handle).collect())
+    }
+
+    /// Returns what each lane counts: that of the jobs that end, and that of the calls.
+    pub(crate) fn counts(&self) -> [Counts; 2] {
+        self.lock().lanes.each_ref().map(|lane| Counts {
+            threads: lane.threads,
+            busy: lane.busy,
+            queued: lane.jobs.len(),
+            taken: lane.taken,
+            waited: lane.waited,
+        })
     }
 
     /// Queues `job`, and starts a thread if none is free. Returns its ticket.
@@ -156,7 +184,7 @@ impl Pool {
         }
         let ticket = state.next;
         state.next += 1;
-        state.lanes[kind as usize].jobs.insert(ticket, job);
+        state.lanes[kind as usize].jobs.insert(ticket, (job, clock::machine()));
         Ok(ticket)
     }
 
@@ -175,10 +203,10 @@ impl Pool {
         state.is_ending = true;
         let calls = &state.lanes[Kind::MayNotEnd as usize];
         let is_wanted = |job: &&Job| job.task().is_some_and(Queued::is_sheltered);
-        let lacking = calls.jobs.values().filter(is_wanted).count().saturating_sub(calls.idle());
+        let lacking = calls.jobs().filter(is_wanted).count().saturating_sub(calls.idle());
         let start = |_| self.start_thread(&mut state, shared, Kind::MayNotEnd).is_ok();
         let has_threads = (0..lacking).all(start);
-        let tasks = state.lanes.iter().flat_map(|lane| lane.jobs.values()).filter(|job| match job {
+        let tasks = state.lanes.iter().flat_map(Lane::jobs).filter(|job| match job {
             Job::Task(task) => !task.is_sheltered(),
             Job::Call(call) => !call.is_sheltered() || !has_threads,
             Job::Borrowed(_) => false,
@@ -282,8 +310,10 @@ impl Pool {
         loop {
             is_over |= state.ended;
             let lane = &mut state.lanes[kind as usize];
-            if let Some((_, job)) = lane.jobs.pop_first() {
+            if let Some((_, (job, since))) = lane.jobs.pop_first() {
                 lane.busy += 1;
+                lane.taken += 1;
+                lane.waited += clock::machine().saturating_duration_since(since);
                 return Some(job);
             }
             if is_over {
@@ -361,10 +391,11 @@ impl State {
     }
 
     fn take_cancelled(&mut self) -> Option<Queued> {
-        let is_cancelled = |(_, job): &(&Ticket, &Job)| job.task().is_some_and(Queued::is_cancelled);
+        let is_cancelled =
+            |(_, (job, _)): &(&Ticket, &(Job, Instant))| job.task().is_some_and(Queued::is_cancelled);
         let job = self.lanes.iter_mut().find_map(|lane| {
             let ticket = *lane.jobs.iter().find(is_cancelled)?.0;
-            lane.jobs.remove(&ticket)
+            lane.jobs.remove(&ticket).map(|(job, _)| job)
         });
         match job? {
             Job::Task(task) | Job::Call(task) => Some(task),

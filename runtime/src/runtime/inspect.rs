@@ -1,4 +1,4 @@
-//! What a reader outside of the tasks sees of a runtime: its tasks, and what its workers count.
+//! What a reader outside of the tasks sees of a runtime: its tasks, and what they wait for.
 
 #![forbid(unsafe_code)]
 
@@ -66,12 +66,6 @@ impl Handle {
     #[doc(hidden)]
     pub fn unstarted_tasks(&self) -> u64 {
         report::unstarted(self.shared(), self.started_tasks().len())
-    }
-
-    /// Returns what each worker counts, with the names of the numbers.
-    #[doc(hidden)]
-    pub fn counters(&self) -> Vec<[(&'static str, u64); 11]> {
-        self.shared().blocks.iter().map(|block| block.counters.read()).collect()
     }
 }
 

@@ -6,6 +6,7 @@
 //!
 //! `park_state.rs` tells whether its worker has to be woken.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
@@ -16,6 +17,7 @@ use crate::base::sys;
 use crate::scheduler::cancelled::Cancelled;
 use crate::scheduler::counters::Counters;
 use crate::scheduler::driver::Unpark;
+use crate::scheduler::histogram::Histograms;
 use crate::scheduler::inbox::Inbox;
 use crate::scheduler::park_state::{Found, ParkState};
 use crate::scheduler::queue;
@@ -39,6 +41,8 @@ pub(crate) struct Block {
     pub(crate) counters: CachePadded<Counters>,
     /// The started tasks that are bound to this worker.
     pub(crate) registry: Registry,
+    /// Written by this worker only, where the program asks for them.
+    pub(crate) histograms: Option<Box<Histograms>>,
     /// The present run, for the watchdog.
     pub(crate) run: Run,
     state: ParkState,
@@ -50,7 +54,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn new(index: usize, thief: queue::Thief) -> Self {
+    pub(crate) fn new(index: usize, thief: queue::Thief, histograms: Option<NonZeroU32>) -> Self {
         Block {
             index,
             inbox: Inbox::new(),
@@ -59,6 +63,7 @@ impl Block {
             thief,
             counters: CachePadded::default(),
             registry: Registry::new(),
+            histograms: histograms.map(|every| Box::new(Histograms::new(every))),
             run: Run::default(),
             state: ParkState::new(),
             resting: AtomicBool::new(false),
@@ -113,8 +118,16 @@ impl Block {
         // there. No worker ends before its tasks. So the block is alive until the push, and by this
         // count after it.
         let block = unsafe { counted(home) };
-        block.inbox.push(task);
+        block.push_to_inbox(task);
         block.unpark_if_parked();
+    }
+
+    /// Puts a task into the inbox. The caller then unparks the worker.
+    pub(crate) fn push_to_inbox(&self, task: TaskRef) {
+        if let Some(histograms) = &self.histograms {
+            histograms.note_arrival();
+        }
+        self.inbox.push(task);
     }
 
     /// Sends a task to its home worker, which checks its cancel flags.

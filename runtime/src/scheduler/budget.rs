@@ -47,6 +47,7 @@ pub(crate) fn overdrawn() {
         && !task.header().unconstrained.get()
         && !task.header().is_forbidden()
     {
+        current::with_worker(|worker| worker.counters().budget_yields.add(1));
         // No cancellation point: the operation has an outcome already, which an unwinding would lose.
         task.suspend(Stop::Yielded);
     }

@@ -1,7 +1,7 @@
 //! What one worker counts: numbers that it alone writes, and that any thread may read.
 //!
-//! They lie in a cache line of their own, so a reader slows no other access to the worker. Each
-//! number only grows. A set of them that is read while the worker runs is of no single moment.
+//! They lie in cache lines of their own, so a reader slows no other access to the worker. All but the
+//! gauges only grow. A set of them that is read while the worker runs is of no single moment.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +23,12 @@ impl Counter {
         sum
     }
 
+    /// Sets the number, which is a gauge. Called by the worker that alone writes it.
+    pub(crate) fn set(&self, number: u64) {
+        // Relaxed: as in `add`.
+        self.0.store(number, Ordering::Relaxed);
+    }
+
     /// Returns the number, perhaps a late view of it.
     #[inline]
     pub(crate) fn get(&self) -> u64 {
@@ -30,7 +36,7 @@ impl Counter {
     }
 }
 
-/// Holds the counters of one worker.
+/// Holds the counters of one worker. `runtime/metrics.rs` tells what they mean to users.
 #[derive(Default)]
 pub(crate) struct Counters {
     /// The tasks that were spawned on this worker and those that ended on it.
@@ -39,39 +45,54 @@ pub(crate) struct Counters {
     pub(crate) picks: Counter,
     /// Looks for the next task that found none.
     pub(crate) rests: Counter,
+    /// Looks that found a task which did not run here: it was placed elsewhere, or found no stack.
+    pub(crate) unrun: Counter,
     /// Tasks taken to be run out of the stealable queue and from those placed here. A thief tells by
     /// it whether the tasks that it saw there have waited.
     pub(crate) taken: Counter,
     /// Batches of tasks stolen from other workers.
     pub(crate) thefts: Counter,
+    /// Tasks in those batches.
+    pub(crate) stolen: Counter,
     /// Tasks that other threads woke or placed here.
     pub(crate) arrivals: Counter,
     /// Parks in the driver.
     pub(crate) parks: Counter,
+    /// Parks after which there was nothing to run.
+    pub(crate) idle_parks: Counter,
     /// Calls of the driver, parks among them.
     pub(crate) polls: Counter,
     /// Tasks that the driver woke.
     pub(crate) events: Counter,
     /// Timers that have fired.
     pub(crate) timers: Counter,
+    /// Yields of tasks that had used up their budget.
+    pub(crate) budget_yields: Counter,
+    /// Waits for mutexes and read-write locks.
+    pub(crate) lock_waits: Counter,
+    /// How long one in [`LOCK_WAITS_PER_TIMING`] of those waits took, in nanoseconds.
+    pub(crate) lock_wait_nanos: Counter,
+    /// The rests that have ended, in nanoseconds.
+    pub(crate) rest_nanos: Counter,
+    /// When the present rest has begun, in nanoseconds of the runtime's life; 0 while there is none.
+    pub(crate) rests_since: Counter,
+    pub(crate) gauges: Gauges,
 }
 
-impl Counters {
-    /// Returns all numbers with their names.
-    pub(crate) fn read(&self) -> [(&'static str, u64); 11] {
-        [
-            ("spawned", self.tasks.spawned()),
-            ("ended", self.tasks.finished()),
-            // In this order: a worker rests after its pick.
-            ("rests", self.rests.get()),
-            ("picks", self.picks.get()),
-            ("taken", self.taken.get()),
-            ("thefts", self.thefts.get()),
-            ("arrivals", self.arrivals.get()),
-            ("parks", self.parks.get()),
-            ("polls", self.polls.get()),
-            ("events", self.events.get()),
-            ("timers", self.timers.get()),
-        ]
-    }
+/// Numbers that the worker notes at each tick and rest.
+#[derive(Default)]
+pub(crate) struct Gauges {
+    /// Started tasks that are ready.
+    pub(crate) ready: Counter,
+    /// Tasks that wait for a stack.
+    pub(crate) stackless: Counter,
+    /// Armed timers.
+    pub(crate) timers: Counter,
+    /// How late the timers were that have fired, in nanoseconds.
+    pub(crate) timer_lateness: Counter,
+    /// Unused stacks of the worker.
+    pub(crate) stacks: Counter,
 }
+
+/// Of so many waits for a lock one is timed, since a reading of the clock takes a large part of a short wait.
+pub(crate) const LOCK_WAITS_PER_TIMING: u64 = 8;

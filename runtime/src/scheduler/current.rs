@@ -92,7 +92,9 @@ pub(crate) fn enter(worker: &Worker) -> Entered<'_> {
 /// Makes this thread one of a blocking pool.
 pub(crate) fn enter_pool(shared: &Weak<Shared>) -> InPool<'_> {
     POOL.set(Some(NonNull::from(shared)));
-    panic_log::replace(shared.upgrade().and_then(|shared| shared.config.panic_log.clone()));
+    let present = shared.upgrade();
+    panic_log::replace(present.as_ref().and_then(|shared| shared.config.panic_log.clone()));
+    context::set_pool_live(present.map(|shared| Arc::clone(&shared.live)));
     InPool(shared)
 }
 

@@ -20,15 +20,20 @@ impl Worker {
     pub(crate) fn rest(&self) -> bool {
         // A worker that lacks stacks leaves what is placed here to thieves.
         self.block.set_resting(!self.lacks_stacks());
-        let goes_on = self.wait_for_work();
-        self.coarse.set(clock::coarse());
+        let (counters, begin) = (&self.block.counters, clock::machine());
+        counters.rests_since.set(nanos(begin - self.shared.started).max(1));
+        let goes_on = self.wait_for_work(begin);
+        let end = clock::machine();
+        counters.rest_nanos.add(nanos(end - begin));
+        counters.rests_since.set(0);
+        self.coarse.set(clock::coarse_at(end));
         self.block.set_resting(false);
         goes_on
     }
 
-    fn wait_for_work(&self) -> bool {
-        let (mut watch, begin) = (WATCH_FIRST, clock::machine());
-        self.count_picks();
+    fn wait_for_work(&self, begin: Instant) -> bool {
+        let mut watch = WATCH_FIRST;
+        self.publish_counts();
         self.block.counters.rests.add(1);
         self.block.run.end();
         loop {
@@ -163,6 +168,7 @@ impl Worker {
         self.searching.set(woken || (searching && came && self.shared.idle.try_search()));
         self.expire_due();
         let leaves = came || self.has_work();
+        self.block.counters.idle_parks.add(u64::from(!leaves));
         if watching && leaves && !self.searching.get() && self.leaves_work() {
             // Other work ends the watch: another worker takes over.
             self.tell_thieves();
@@ -220,4 +226,9 @@ impl Worker {
     fn must_check_shutdown(&self) -> bool {
         self.shared.is_ending() && !self.told.get()
     }
+}
+
+/// For times of less than 584 years.
+fn nanos(time: Duration) -> u64 {
+    time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos())
 }

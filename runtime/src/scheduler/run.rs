@@ -158,10 +158,12 @@ impl Worker {
 
     #[cold]
     pub(crate) fn take_inbox(&self) {
+        self.arrivals_begin();
         self.block.inbox.take(|task| {
             self.block.counters.arrivals.add(1);
             self.make_ready(task);
         });
+        self.arrivals_end();
     }
 
     /// Moves tasks that other workers placed here into the stealable queue, where they take part in
@@ -191,7 +193,7 @@ impl Worker {
     #[cold]
     fn tick(&self) {
         self.coarse.set(clock::coarse());
-        self.count_picks();
+        self.publish_counts();
         self.take_from_shared();
         self.take_placed();
         self.help();
@@ -235,10 +237,13 @@ impl Worker {
     /// Returns true if any came. A worker at rest has been woken for the tasks that were placed there,
     /// and takes them itself.
     pub(crate) fn take_from(&self, block: &Block) -> bool {
+        let before = self.stealable.len();
         let stolen = block.thief.steal_half(&self.stealable);
         self.may_migrate.set(self.may_migrate.get() || stolen);
         let came = stolen || (!block.is_resting() && block.placed.steal_batch(&self.stealable));
         self.block.counters.thefts.add(u64::from(came));
+        // Other thieves may have taken some of them already.
+        self.block.counters.stolen.add(self.stealable.len().saturating_sub(before) as u64);
         came
     }
 
@@ -264,6 +269,7 @@ impl Worker {
         if !task.header().is_started() {
             cold_path();
             if !self.start(task) {
+                self.block.counters.unrun.add(1);
                 return;
             }
         }
@@ -271,7 +277,21 @@ impl Worker {
     }
 
     #[inline(always)]
-    pub(crate) fn resume(&self, task: TaskRef) {
+    fn resume(&self, task: TaskRef) {
+        if self.observed.is_any() {
+            cold_path();
+            return self.resume_observed(task);
+        }
+        self.resume_as::<false>(task);
+    }
+
+    #[inline(never)]
+    fn resume_observed(&self, task: TaskRef) {
+        self.resume_as::<true>(task);
+    }
+
+    #[inline(always)]
+    fn resume_as<const OBSERVED: bool>(&self, task: TaskRef) {
         if let Some(next) = self.local.peek() {
             next.header().coroutine.prefetch();
         }
@@ -283,15 +303,15 @@ impl Worker {
         header.set_home(self.block.as_home());
         self.budget.set(OPERATIONS - 1);
         self.context().set_running(Some(task));
-        if self.watched {
-            cold_path();
-            self.block.run.begin(task);
-        }
+        let begin = if OBSERVED { self.run_begins(task) } else { None };
         // SAFETY: the task is this worker's now and not running, so no other thread touches its
         // coroutine. A started task was bound, is in no queue after its end, and its coroutine
         // stays in its header.
         let resumed = unsafe { header.coroutine.resume() };
         self.context().set_running(None);
+        if OBSERVED {
+            self.run_ends(task, begin, matches!(resumed, Resumed::YIELDED));
+        }
         if thread::panicking() {
             cold_path();
             header.set_owed(panics::take_out());

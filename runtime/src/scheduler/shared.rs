@@ -3,10 +3,10 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
@@ -49,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) end_within: Option<Duration>,
     /// A thread watches how long tasks run.
     pub(crate) watched: bool,
+    /// Of so many runs and wakes one is measured.
+    pub(crate) histograms: Option<NonZeroU32>,
     /// The clock of the worker is paused from the start.
     pub(crate) starts_paused: bool,
     /// Decides on the next task, in a simulation.
@@ -72,6 +74,8 @@ pub(crate) struct Shared {
     /// Tasks that were spawned and ended off the workers.
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) live: Arc<LiveTasks>,
+    /// When the runtime was made.
+    pub(crate) started: Instant,
     /// How often a task held its worker for too long.
     pub(crate) stalls: AtomicU64,
     pub(crate) ending: Ending,
@@ -92,6 +96,9 @@ impl Shared {
     /// Returns the task, not run and not counted.
     pub(crate) fn inject(&self, task: TaskRef) -> Result<(), TaskRef> {
         self.admit_from_outside(task).map_err(|Ended| task)?;
+        if let Some(histograms) = &self.blocks[0].histograms {
+            histograms.note_spawned_outside(task);
+        }
         self.injector.push(task);
         if let Some(index) = self.idle.after_global() {
             self.blocks[index].unpark();
@@ -107,7 +114,7 @@ impl Shared {
         self.admit_from_outside(task).map_err(|Ended| task)?;
         let block = &self.blocks[index];
         task.header().set_home(block.as_home());
-        block.inbox.push(task);
+        block.push_to_inbox(task);
         block.unpark_if_parked();
         Ok(())
     }

@@ -16,6 +16,8 @@
 //! | `task_table.rs` | its table, which a debugger can walk as well |
 //! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
+//! | `counters.rs`, `histogram.rs` | what it counts and measures |
+//! | `observed.rs`, `samples.rs` | what it notes of single runs and wakes, by choice |
 //! | `simulated.rs` | which task runs next in a simulation |
 //! | `jumps.rs` | when a paused clock moves |
 //! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |
@@ -34,6 +36,7 @@ use crate::base::clock;
 use crate::base::payload::guarded;
 use crate::base::random::Random;
 use crate::scheduler::block::Block;
+use crate::scheduler::counters::Counters;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
 use crate::scheduler::looks::{Looks, PeerWatch};
@@ -41,6 +44,7 @@ use crate::scheduler::oracle::Simulation;
 use crate::scheduler::polling::Polling;
 use crate::scheduler::queue;
 use crate::scheduler::queue::{Local, Stealable};
+use crate::scheduler::samples::{Observed, Samples};
 use crate::scheduler::shared;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::tuning;
@@ -110,8 +114,9 @@ pub(crate) struct Worker {
     pub(super) random: Random,
     /// There are other workers.
     pub(super) has_peers: bool,
-    /// A thread watches how long tasks run.
-    pub(super) watched: bool,
+    /// What is noted of each run and wake.
+    pub(super) observed: Observed,
+    pub(super) samples: Samples,
     /// How many operations the running task has before the one at which it yields. Negative from that one on.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
@@ -178,7 +183,8 @@ impl Worker {
             ready: RefCell::new(Ready::new()),
             context: Context::new(Arc::clone(&shared.live)),
             has_peers: shared.blocks.len() > 1,
-            watched: shared.config.watched,
+            observed: Observed::new(shared.config.watched, block.histograms.is_some()),
+            samples: Samples::default(),
             budget: Cell::new(0),
             picks: Cell::new(0),
             coarse: Cell::new(clock::coarse()),
@@ -246,10 +252,21 @@ impl Worker {
         self.next_tick.set(self.picks.get().wrapping_add(1));
     }
 
-    /// Counts the picks since the last call, at each tick and rest: a pick has no instruction to spare.
-    pub(super) fn count_picks(&self) {
-        let counted = self.block.counters.picks.get() as u32;
-        self.block.counters.picks.add(u64::from(self.picks.get().wrapping_sub(counted)));
+    /// Notes the picks since the last call and the gauges, at each tick and rest: a pick has no instruction to spare.
+    pub(super) fn publish_counts(&self) {
+        let counters = &self.block.counters;
+        let counted = counters.picks.get() as u32;
+        counters.picks.add(u64::from(self.picks.get().wrapping_sub(counted)));
+        counters.gauges.ready.set(self.local.len() as u64);
+        counters.gauges.stackless.set(self.stackless.borrow().len() as u64);
+        counters.gauges.timers.set(self.wheel.len() as u64);
+        counters.gauges.timer_lateness.set(self.wheel.lateness());
+        counters.gauges.stacks.set(self.stacks.borrow().len() as u64);
+    }
+
+    /// Returns what the worker counts.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.block.counters
     }
 
     /// Returns the coarse clock, as this worker knows it.
@@ -295,6 +312,9 @@ impl Worker {
     /// Queues a task that was spawned on this worker and has not run.
     pub(crate) fn spawned(&self, task: TaskRef) {
         self.block.counters.tasks.spawn();
+        if self.observed.is_measured() {
+            self.note_ready(task);
+        }
         match task.header().nature {
             Nature::Local => {
                 task.header().set_home(self.block.as_home());
@@ -328,6 +348,9 @@ impl Worker {
     pub(crate) fn make_ready(&self, task: TaskRef) {
         if task.header().is_timed() {
             self.disarm_timer(task);
+        }
+        if self.observed.is_measured() {
+            self.note_ready(task);
         }
         self.queue(task);
     }

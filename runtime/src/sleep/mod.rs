@@ -4,6 +4,7 @@ pub(crate) mod any;
 pub(crate) mod back_off;
 pub(crate) mod caller;
 pub(crate) mod cancel_points;
+pub(crate) mod lock_wait;
 pub(crate) mod polled;
 pub(crate) mod queue;
 pub(crate) mod task_sleep;

@@ -57,6 +57,11 @@ impl Cache {
         !self.warm.is_empty() || self.fresh.as_ref().is_some_and(|fresh| fresh.len() > 0)
     }
 
+    /// Returns how many stacks it has, cut or not.
+    pub(super) fn len(&self) -> usize {
+        self.warm.len() + self.fresh.as_ref().map_or(0, Fresh::len)
+    }
+
     /// Takes the warmest stack.
     #[inline]
     pub(super) fn pop(&mut self) -> Option<Stack> {

@@ -24,8 +24,6 @@ use crate::stack::guard::StackGuards;
 use crate::stack::handle::Stack;
 use crate::stack::region::Region;
 use crate::stack::size;
-#[cfg(test)]
-use crate::stack::stacks::Counts;
 
 /// How many stacks are trimmed in one go at most: a third of a millisecond of work where all were used deeply.
 pub(super) const LOT: usize = 16;
@@ -40,6 +38,19 @@ pub(crate) enum Trim {
     Later,
     /// One lot is done and more is ready: look for work, then call again.
     More,
+}
+
+/// Counts stacks; see [`Stacks::counts`](crate::stack::stacks::Stacks::counts).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Stacks that the regions have room for.
+    pub(crate) mapped: usize,
+    /// Stacks in use or in the workers' pools.
+    pub(crate) outside: usize,
+    /// Stacks in the exchanges that hold memory.
+    pub(crate) warm: usize,
+    /// Stacks in the exchanges that hold none.
+    pub(crate) cold: usize,
 }
 
 /// All that is common to the stacks of one size in one runtime.
@@ -135,12 +146,12 @@ impl Class {
         shared.verdict()
     }
 
-    #[cfg(test)]
     /// Adds what there is of this class to a runtime's count.
     pub(super) fn count(&self, counts: &mut Counts) {
         let shared = self.lock();
         counts.mapped += shared.mapped;
-        counts.exchanged += shared.warm.len() + shared.cold.len();
+        counts.warm += shared.warm.len();
+        counts.cold += shared.cold.len();
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

@@ -176,6 +176,11 @@ impl Pool {
         (cache, &self.stacks)
     }
 
+    /// Returns how many stacks it has that are not in use.
+    pub(crate) fn len(&self) -> usize {
+        self.usual.len() + self.others.iter().map(Cache::len).sum::<usize>()
+    }
+
     fn has_any(&self) -> bool {
         self.usual.has_any() || self.others.iter().any(Cache::has_any)
     }

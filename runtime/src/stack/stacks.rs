@@ -21,7 +21,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
-use crate::stack::exchange::Class;
+use crate::stack::exchange::{Class, Counts};
 use crate::stack::guard::StackGuards;
 use crate::stack::pool_queue::PoolQueue;
 use crate::stack::size;
@@ -50,18 +50,6 @@ impl Default for Config {
     fn default() -> Self {
         Self { size: DEFAULT_SIZE, guards: StackGuards::Auto, max_stacks: None, trim_after: TRIM_AFTER }
     }
-}
-
-#[cfg(test)]
-/// Counts stacks; see [`Stacks::counts`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Stacks that the regions have room for.
-    pub(crate) mapped: usize,
-    /// Stacks in use or in the workers' pools.
-    pub(crate) outside: usize,
-    /// Stacks in the exchanges.
-    pub(crate) exchanged: usize,
 }
 
 /// Owns the stacks of one runtime.
@@ -96,7 +84,6 @@ impl Stacks {
         self.config.size
     }
 
-    #[cfg(test)]
     /// Counts what there is, for reports and tests. Moving while workers run.
     pub(crate) fn counts(&self) -> Counts {
         // Relaxed: a statistic.

@@ -35,6 +35,8 @@ thread_local! {
     static CONTEXT: Cell<Option<NonNull<Context>>> = const { Cell::new(None) };
     /// The task whose closure a thread of a blocking pool runs, for reports.
     static POOL_TASK: Cell<Option<TaskRef>> = const { Cell::new(None) };
+    /// The count of live tasks of the runtime that this thread's blocking pool belongs to.
+    static POOL_LIVE: RefCell<Option<Arc<LiveTasks>>> = const { RefCell::new(None) };
     /// The task that sleeps for the closure that a thread of a blocking pool runs, where that closure is no task's own.
     static SLEEPER: Cell<Option<TaskRef>> = const { Cell::new(None) };
     /// The values of task-locals on a thread that runs no task.
@@ -105,6 +107,19 @@ pub(crate) fn enter(context: &Context) {
 /// Removes the context that [`enter`] set.
 pub(crate) fn leave() {
     CONTEXT.set(None);
+}
+
+/// Runs `f` with the count of live tasks of the runtime that this thread belongs to, as a worker or one of the pool.
+#[cold]
+pub(crate) fn with_live(f: impl Fn(&LiveTasks)) {
+    if with(|context| f(&context.live)).is_none() {
+        POOL_LIVE.with_borrow(|live| live.iter().for_each(|live| f(live)));
+    }
+}
+
+/// Sets the count of live tasks for a thread of a blocking pool.
+pub(crate) fn set_pool_live(live: Option<Arc<LiveTasks>>) {
+    POOL_LIVE.set(live);
 }
 
 /// Returns the task that runs on this thread.

@@ -27,6 +27,7 @@ use crate::tasks::context;
 use crate::tasks::header::{Container, Header, Nature, Origin, TaskRef, VTable};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::join_state::JoinState;
+use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::locals::Locals;
 use crate::tasks::shield::shield;
 use crate::tasks::slab_cache;
@@ -164,6 +165,7 @@ unsafe fn complete<F, T, K: TaskHooks>(task: TaskRef, output: Result<T, JoinErro
     let hooks = unsafe { hooks_of::<F, T, K>(task) };
     end_locals(task);
     if join.is_detached() {
+        count_failure(&output);
         shielded(task, || drop_unclaimed(hooks, output));
         end_locals(task);
         leave(task);
@@ -173,6 +175,7 @@ unsafe fn complete<F, T, K: TaskHooks>(task: TaskRef, output: Result<T, JoinErro
         return hooks.ended();
     }
     leave(task);
+    count_failure(&output);
     // SAFETY: the task is not done, so its runner owns the stage.
     unsafe { *stage::<F, T, K>(task) = Stage::Output(output) };
     count_out(header);
@@ -192,6 +195,16 @@ unsafe fn complete<F, T, K: TaskHooks>(task: TaskRef, output: Result<T, JoinErro
     }
     drop_hook(task);
     hooks.ended();
+}
+
+/// Counts a task that ends without a value. Comes before its end is published, so a joiner sees the count.
+#[inline(always)]
+fn count_failure<T>(output: &Result<T, JoinError>) {
+    match output {
+        Err(error) if error.is_cancelled() => context::with_live(LiveTasks::note_cancelled),
+        Err(error) if error.is_panic() => context::with_live(LiveTasks::note_panicked),
+        _ => {}
+    }
 }
 
 /// Counts a task out of the live ones.

@@ -47,6 +47,25 @@ impl Node {
         self.hung.set(tick << PLACE_BITS | u64::from(place));
     }
 
+    /// Keeps a time in the node, which is not armed, until it is armed or the time is taken.
+    pub(crate) fn stamp(&self, time: u64) {
+        self.hang((time << PLACE_BITS >> PLACE_BITS).max(1), NOWHERE);
+    }
+
+    /// Takes the time that was kept here; 0 if there is none. The node is not armed.
+    pub(crate) fn take_stamp(&self) -> u64 {
+        let stamp = self.tick();
+        self.hang(0, NOWHERE);
+        stamp
+    }
+
+    /// Returns how long before `now` a time was kept, whose uppermost bits are lost.
+    pub(crate) fn since(stamp: u64, now: u64) -> u64 {
+        let passed = (now << PLACE_BITS).wrapping_sub(stamp << PLACE_BITS);
+        // Clocks of two processors may differ a little.
+        if passed >> 63 == 0 { passed >> PLACE_BITS } else { 0 }
+    }
+
     #[inline]
     pub(super) fn tick(&self) -> u64 {
         self.hung.get() >> PLACE_BITS

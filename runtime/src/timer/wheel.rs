@@ -9,7 +9,7 @@ use std::iter;
 use std::time::Instant;
 
 use crate::timer::ring::{NOWHERE, Node, NodeRef, Ring};
-use crate::timer::ticks::Ticks;
+use crate::timer::ticks::{TICK_BITS, Ticks};
 
 /// The binary logarithm of the number of slots in a row.
 const ROW_BITS: u32 = 6;
@@ -31,6 +31,8 @@ pub(crate) struct Wheel {
     /// The present, as far as the wheel knows: every timer up to this tick has fired or is in row 0.
     elapsed: Cell<u64>,
     armed: Cell<usize>,
+    /// The sum of how many ticks the timers were late that have fired.
+    late: Cell<u64>,
     /// The slot of row 0, 0 or 1, that takes due timers. `expire` flips it and empties the previous one.
     due: Cell<usize>,
     /// Bit `r`: `occupied[r]` is not zero.
@@ -91,6 +93,7 @@ impl Wheel {
             ticks: Ticks::since(now),
             elapsed: Cell::new(0),
             armed: Cell::new(0),
+            late: Cell::new(0),
             due: Cell::new(0),
             rows: Cell::new(0),
             occupied: array::from_fn(|_| Cell::new(0)),
@@ -144,10 +147,12 @@ impl Wheel {
     /// must not run backwards.
     #[inline]
     pub(crate) fn expire(&self, now: Instant, mut fire: impl FnMut(NodeRef)) {
-        self.advance(self.ticks.floor(now));
+        let present = self.ticks.floor(now);
+        self.advance(present);
         let firing = self.due.get();
         self.due.set(1 - firing);
         while let Some(node) = self.slots[firing].ring.front() {
+            self.late.set(self.late.get() + present.saturating_sub(node.tick()));
             self.disarm(&node);
             fire(node);
         }
@@ -163,6 +168,13 @@ impl Wheel {
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.armed.get()
+    }
+
+    /// Returns how late all the timers were that have fired, in nanoseconds.
+    ///
+    /// A timer that was armed for a past deadline is late by the time since then.
+    pub(crate) fn lateness(&self) -> u64 {
+        self.late.get() << TICK_BITS
     }
 
     /// Moves the present to `now`, and all that is due by then to row 0, in order.

@@ -374,3 +374,12 @@ pub(crate) fn waking(why: Snapshot) -> Waking {
         (false, false) => Waking::Cancelled,
     }
 }
+
+/// Counts nothing.
+pub(crate) struct LockWait;
+
+impl LockWait {
+    pub(crate) fn begin() -> Self {
+        LockWait
+    }
+}

@@ -135,6 +135,24 @@ impl Wake for Counter {
 }
 
 #[test]
+fn the_tasks_that_a_driver_wakes_are_counted() {
+    let _guard = hang_guard();
+    let (runtime, sleepers) = (runtime(1), Arc::new(Sleepers::new()));
+    let sleeper = {
+        let sleepers = Arc::clone(&sleepers);
+        runtime.handle().spawn(move || assert_eq!(sleepers.sleep(), Waking::Notified))
+    };
+    while sleepers.len() == 0 {
+        std::thread::yield_now();
+    }
+    let bring = move || driver::current::<Post>().unwrap().bring(sleepers.take());
+    runtime.run(bring);
+    sleeper.join().unwrap();
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.sum(|worker| worker.events), 1);
+}
+
+#[test]
 fn one_driver_wakes_tasks_of_all_workers_threads_and_futures() {
     let _guard = hang_guard();
     runtime(2).run(|| {

@@ -1,14 +1,12 @@
-//! What can be seen of a runtime from outside: its started tasks, how many have not started, and what
-//! its workers count.
+//! What can be seen of a runtime from outside: its started tasks, and how many have not started.
 
 use std::collections::HashSet;
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use crate::common::{hang_guard, runtime};
-use fibra_runtime::{self as fibra, Handle, JoinHandle, Task, task};
+use fibra_runtime::{self as fibra, JoinHandle, Task, task};
 
 /// Tasks that stay through a storm: they fill more than one chunk of each worker's table.
 const PERMANENT: usize = 2500;
@@ -92,77 +90,4 @@ fn unstarted_tasks_are_counted() {
     behind.into_iter().for_each(|one| one.join().unwrap());
     until(|| handle.started_tasks().is_empty());
     assert_eq!(handle.unstarted_tasks(), 0);
-}
-
-/// Returns the sum of one number over the workers.
-fn sum(handle: &Handle, name: &str) -> u64 {
-    let of = |counters: &[(&str, u64); 11]| counters.iter().find(|(other, _)| *other == name).unwrap().1;
-    handle.counters().iter().map(of).sum()
-}
-
-#[test]
-fn the_counters_of_a_worker_tell_what_it_has_done() {
-    let _guard = hang_guard();
-    let runtime = runtime(1);
-    let handle = runtime.handle();
-    runtime.run(|| {
-        let children: Vec<_> = (0..100).map(|_| fibra::spawn(fibra::yield_now)).collect();
-        children.into_iter().for_each(|child| child.join().unwrap());
-        (0..10).for_each(|_| fibra::sleep(Duration::from_millis(1)));
-    });
-    let count = |name| sum(&handle, name);
-    // Each child has run twice, and the first task once for each time that it slept.
-    let runs = || count("picks").saturating_sub(count("rests"));
-    until(|| count("ended") == 101 && runs() >= 211 && count("parks") > 0);
-    assert!(runs() <= 311, "{}", runs());
-    assert_eq!((count("spawned"), count("timers")), (100, 10));
-    assert!(count("polls") >= count("parks"));
-}
-
-#[test]
-fn a_worker_does_not_poll_until_a_timer_is_due() {
-    let _guard = hang_guard();
-    let runtime = runtime(1);
-    // Shorter than a poll.
-    runtime.run(|| (0..1000).for_each(|_| fibra::sleep(Duration::from_micros(10))));
-    let parks = sum(&runtime.handle(), "parks");
-    assert!(parks > 500, "{parks}");
-}
-
-#[test]
-fn tasks_that_are_taken_back_do_not_count_as_taken() {
-    let _guard = hang_guard();
-    let runtime = runtime(1);
-    let handle = runtime.handle();
-    runtime.run(|| {
-        let (spawned, taken) = (sum(&handle, "spawned"), sum(&handle, "taken"));
-        // Each slice of the loop takes its helper back.
-        fibra::parallel_for(0..100, |_| std::thread::sleep(Duration::from_micros(100)));
-        assert!(sum(&handle, "spawned") > spawned + 5);
-        assert_eq!(sum(&handle, "taken"), taken);
-    });
-}
-
-#[test]
-fn wakes_from_afar_and_thefts_are_counted() {
-    let _guard = hang_guard();
-    let runtime = runtime(2);
-    let handle = runtime.handle();
-    runtime.run(|| {
-        let sleeper = fibra::spawn_local(|| (0..100).for_each(|_| task::park()));
-        let arrivals = sum(&handle, "arrivals");
-        let waker = sleeper.task().clone();
-        std::thread::spawn(move || {
-            while !waker.is_finished() {
-                waker.unpark();
-                std::thread::yield_now();
-            }
-        });
-        sleeper.join().unwrap();
-        assert!(sum(&handle, "arrivals") > arrivals);
-        // This task holds its worker until the other one has stolen from it.
-        let children: Vec<_> = (0..100).map(|_| fibra::spawn(|| ())).collect();
-        until(|| sum(&handle, "thefts") > 0);
-        children.into_iter().for_each(|child| child.join().unwrap());
-    });
 }

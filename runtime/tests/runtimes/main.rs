@@ -14,6 +14,7 @@ mod driver;
 mod dump;
 mod inspect;
 mod lacking;
+mod metrics;
 mod runtimes;
 mod shortage;
 mod shutdown;

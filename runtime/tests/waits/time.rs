@@ -264,9 +264,7 @@ fn timers_are_on_time_beside_a_child_that_computes_while_a_worker_is_idle() {
 
 /// Sleeps until each worker has parked, so that all but the caller's own are at rest.
 fn until_all_have_parked() {
-    let parks =
-        |counters: &[(&str, u64)]| counters.iter().any(|(name, count)| *name == "parks" && *count > 0);
-    while !fibra::Handle::current().counters().iter().all(|counters| parks(counters)) {
+    while !fibra::Handle::current().metrics().workers.iter().all(|worker| worker.parks > 0) {
         fibra::sleep(Duration::from_millis(1));
     }
 }

@@ -13,7 +13,7 @@ use super::core::{Core, Given, HandOff, Policy, Waiter};
 use super::state::{Arrival, Attempt, Owner};
 use crate::budget;
 use crate::patience;
-use crate::wait::{self, Looks, WorkerId};
+use crate::wait::{self, LockWait, Looks, WorkerId};
 
 /// Locks without protecting a value: the lock under a [`Mutex`](super::Mutex).
 ///
@@ -67,7 +67,9 @@ impl<U> RawMutex<U> {
                 false => return arrival == Arrival::Woken && self.core.arrive_late(me),
             }
             let given;
+            let counted = LockWait::begin();
             (given, waiter) = self.core.wait(waiter, arrival, deadline, || ());
+            drop(counted);
             match given {
                 Some(Given::Lock) => return true,
                 Some(Given::Wake) => arrival = Arrival::Woken,

@@ -15,7 +15,7 @@ use lock_api::GuardNoSend;
 use super::state::{Claim, Hold, Policy, SHORT_QUEUE, State, Unlock};
 use crate::budget;
 use crate::primitive::{AtomicU64, Ordering, fence};
-use crate::wait::{self, Looks, Until, WaitDescription};
+use crate::wait::{self, LockWait, Looks, Until, WaitDescription};
 
 /// Locks without protecting a value: the lock under an [`RwLock`](crate::RwLock).
 ///
@@ -89,8 +89,11 @@ impl RawRwLock {
 
     #[track_caller]
     fn wait(&self, claim: Claim, deadline: Option<Instant>) -> bool {
-        wait::back_off_until(Looks::Often, || self.state.try_claim(claim))
-            || self.state.wait(claim, Until::shielded(deadline).described(&RWLOCK))
+        if wait::back_off_until(Looks::Often, || self.state.try_claim(claim)) {
+            return true;
+        }
+        let _counted = LockWait::begin();
+        self.state.wait(claim, Until::shielded(deadline).described(&RWLOCK))
     }
 
     #[inline]

@@ -21,6 +21,7 @@ mod deadlock;
 mod deadlock_check;
 mod forbidden;
 mod lazy_lock;
+mod lock_waits;
 mod locks;
 mod locks_races;
 mod mutex;
