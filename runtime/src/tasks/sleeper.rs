@@ -6,7 +6,8 @@
 //!  begin     word := next epoch                 1  the word, and the saved stack pointer:
 //!            the record                            asleep, and off its stack
 //!  switch    saved pointer := where it is       2  copies the record, what it leads to, and the stack
-//!  …                                            3  both again: the same, or the copy is dropped
+//!  …                                            3  a fence, the pointer, the word: both as they were,
+//!                                                  or the copy is dropped
 //!  resume    saved pointer := 0
 //! ```
 //!
@@ -17,11 +18,10 @@
 //!   the epoch as it is. If the saved pointers are equal as well, the task has run in between in the
 //!   frames of the sleep alone, so that all frames further out are the same.
 //! * A fence follows that 0. So a reader that has copied anything that the task wrote later finds the 0, or a
-//!   later pointer, at its second look.
+//!   later pointer, at its second look. The later pointer may be equal. It was stored after the word of its
+//!   sleep, so the reader, which looks at the word last, finds that epoch or a later one, and no epoch comes again.
 //! * The kernel copies ([`memory`]), so nothing here is a data race, and a stack that is unmapped
 //!   meanwhile is no fault. A copy reads no page of a stack that the task has not used.
-//!
-//! `tests/loom/sleeper_models.rs` has the models.
 //!
 //! Nothing is locked, and no task or worker takes part.
 
@@ -37,7 +37,6 @@ use crate::base::memory::{self, Words};
 use crate::base::unwinder;
 use crate::coroutine::switch::Coroutine;
 use crate::tasks::header::{BigStack, Header, TaskRef};
-use crate::timer::ring::Node;
 use crate::waiter::description::{self, EndedBy, Found};
 use crate::waiter::word::Snapshot;
 
@@ -197,10 +196,11 @@ impl Reader {
         let frames = if self.with_stacks { self.walk(task) } else { None };
         let mut read = |address, into: &mut [u8]| self.read(saved.get(), address, into);
         let found = description::interpret(task.record(), &mut read)?;
-        let node = task.timer().as_ptr().addr();
-        let tick = if task.header().is_timed() { Node::tick_at(node, memory::read) } else { None };
+        let header = task.header();
+        let tick = if header.is_timed() { header.timer.armed_tick() } else { None };
         fence(Ordering::SeqCst);
-        if Glance::at(task) != glance {
+        // The pointer first: a later one of the same value shows the later word.
+        if header.coroutine.suspended() != Some(saved) || header.waiter.word.why() != word {
             return None;
         }
         let state = match found.ended_by {
@@ -269,7 +269,7 @@ impl Reader {
 }
 
 /// What one look at a task's header finds.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Glance {
     /// Asleep and off its stack: the wait word, and the saved stack pointer.
     Asleep(Snapshot, NonZeroUsize),

@@ -1,9 +1,9 @@
 //! The nodes of timers, and the rings that they are linked into.
 
 use std::cell::Cell;
-use std::mem::offset_of;
 use std::ops::Deref;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::timer::ticks;
 
@@ -22,8 +22,9 @@ pub(crate) struct Node {
     /// Its neighbours while it is in a ring.
     prev: Cell<Option<NodeRef>>,
     next: Cell<Option<NodeRef>>,
-    /// The tick, and in the lowest bits the place: which ring of the wheel the node is in.
-    hung: Cell<u64>,
+    /// The tick, and in the lowest bits the place: which ring of the wheel the node is in. Written by
+    /// its worker, read by any thread.
+    hung: AtomicU64,
 }
 
 /// No tick is so large that the place takes any of its bits.
@@ -32,7 +33,7 @@ const _: () = assert!(ticks::MOST <= u64::MAX >> PLACE_BITS);
 impl Node {
     /// Makes a node that is not armed.
     pub(crate) const fn new() -> Node {
-        Node { prev: Cell::new(None), next: Cell::new(None), hung: Cell::new(NOWHERE as u64) }
+        Node { prev: Cell::new(None), next: Cell::new(None), hung: AtomicU64::new(NOWHERE as u64) }
     }
 
     /// Tells whether the node is in a wheel: inserted, and neither fired nor removed since.
@@ -44,7 +45,8 @@ impl Node {
     /// Notes where it hangs.
     #[inline]
     pub(super) fn hang(&self, tick: u64, place: u16) {
-        self.hung.set(tick << PLACE_BITS | u64::from(place));
+        // Relaxed: other threads take the value alone.
+        self.hung.store(tick << PLACE_BITS | u64::from(place), Ordering::Relaxed);
     }
 
     /// Keeps a time in the node, which is not armed, until it is armed or the time is taken.
@@ -68,20 +70,20 @@ impl Node {
 
     #[inline]
     pub(super) fn tick(&self) -> u64 {
-        self.hung.get() >> PLACE_BITS
+        // Relaxed, as all loads of it: written by this thread.
+        self.hung.load(Ordering::Relaxed) >> PLACE_BITS
     }
 
-    /// Reads the tick of the node at that address, for other threads. `None` if it is not armed.
-    pub(crate) fn tick_at(node: usize, read: impl FnOnce(usize, &mut [u8]) -> Option<()>) -> Option<u64> {
-        let mut bytes = [0; 8];
-        read(node + offset_of!(Node, hung), &mut bytes)?;
-        let hung = u64::from_ne_bytes(bytes);
+    /// Returns the tick, on any thread. `None` if the node is not armed.
+    pub(crate) fn armed_tick(&self) -> Option<u64> {
+        // Relaxed: it stands for itself.
+        let hung = self.hung.load(Ordering::Relaxed);
         (hung as u16 & NOWHERE != NOWHERE).then_some(hung >> PLACE_BITS)
     }
 
     #[inline]
     pub(super) fn place(&self) -> u16 {
-        self.hung.get() as u16 & NOWHERE
+        self.hung.load(Ordering::Relaxed) as u16 & NOWHERE
     }
 }
 
