@@ -10,7 +10,7 @@ fn counts(arguments: &[&str]) -> Output {
 fn every_path_has_a_name_and_an_end() {
     let output = counts(&[]);
     let names = String::from_utf8(output.stdout).expect("names are text");
-    assert_eq!(names.lines().count(), 9, "{names}");
+    assert_eq!(names.lines().count(), 10, "{names}");
     for line in names.lines() {
         let (name, _) = line.split_once(": ").expect("a name, and what it is");
         let output = counts(&[name, "256"]);
