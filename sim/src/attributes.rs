@@ -24,16 +24,13 @@ pub struct Test {
     name: &'static str,
     sim: Builder,
     seeds: u64,
-    /// The preemptions of an exhaustive exploration.
-    preemptions: Option<usize>,
     should_panic: bool,
 }
 
 impl Test {
     /// Describes a test with random schedules.
     pub fn new(name: &'static str) -> Self {
-        let test = Test { name, sim: Sim::builder(), seeds: SEEDS, preemptions: None, should_panic: false };
-        test.timeout(TIMEOUT)
+        Test { name, sim: Sim::builder(), seeds: SEEDS, should_panic: false }.timeout(TIMEOUT)
     }
 
     /// Sets the number of runs.
@@ -49,15 +46,16 @@ impl Test {
     #[track_caller]
     pub fn schedule(mut self, text: &str) -> Self {
         let (name, number) = text.split_once('(').unwrap_or((text, ")"));
-        match (name, number.strip_suffix(')').map(str::parse)) {
-            ("fifo", Some(Err(_))) => self.sim = self.sim.schedule(Schedule::Fifo),
-            ("random", Some(Err(_))) => self.sim = self.sim.schedule(Schedule::Random),
-            ("pct", Some(Ok(depth))) => self.sim = self.sim.schedule(Schedule::Pct { depth }),
-            ("exhaustive", Some(Ok(preemptions))) => self.preemptions = Some(preemptions),
+        let schedule = match (name, number.strip_suffix(')').map(str::parse)) {
+            ("fifo", Some(Err(_))) => Schedule::Fifo,
+            ("random", Some(Err(_))) => Schedule::Random,
+            ("pct", Some(Ok(depth))) => Schedule::Pct { depth },
+            ("exhaustive", Some(Ok(preemptions))) => Schedule::Exhaustive { preemptions },
             _ => panic!(
                 "\"{text}\" is no schedule: there are \"fifo\", \"random\", \"pct(3)\" and \"exhaustive(2)\", with any numbers"
             ),
-        }
+        };
+        self.sim = self.sim.schedule(schedule);
         self
     }
 
@@ -89,7 +87,7 @@ impl Test {
                 run.end_for(leaked);
             }
         });
-        match explore(&self.sim, self.preemptions, self.seeds, &program) {
+        match explore(&self.sim, self.seeds, &program) {
             Err(failure) if self.should_panic && !failure.is_panic => eprintln!("{failure}"),
             explored => _ = explored.unwrap_or_else(|failure| panic!("{failure}")),
         }

@@ -59,18 +59,20 @@ pub fn check_pct(runs: u64, depth: usize, program: impl Fn() + Send + Sync + 'st
 /// As [`check`].
 #[track_caller]
 pub fn check_exhaustive(preemptions: usize, program: impl Fn() + Send + Sync + 'static) -> Exploration {
-    told(explore(&Sim::builder(), Some(preemptions), 0, &(Arc::new(program) as Program)))
+    Sim::builder().schedule(Schedule::Exhaustive { preemptions }).check(0, program)
 }
 
 impl Builder {
     /// Explores as [`check`] does, by the schedule and with the limits of this simulation.
+    ///
+    /// [`Schedule::Exhaustive`] has as many runs as there are orders, whatever `runs` is.
     ///
     /// # Panics
     /// As [`check`].
     #[track_caller]
     pub fn check(self, runs: u64, program: impl Fn() + Send + Sync + 'static) -> Exploration {
         refuse_without_points();
-        told(explore(&self, None, runs, &(Arc::new(program) as Program)))
+        told(explore(&self, runs, &(Arc::new(program) as Program)))
     }
 }
 
@@ -94,25 +96,20 @@ pub fn replay(seed: u64, schedule: &str, program: impl Fn() + Send + Sync + 'sta
     told(Sim::builder().run_once(&(Arc::new(program) as Program), schedule, None, seed).into_result());
 }
 
-/// Runs `program` under all schedules with at most so many preemptions, or else with that many seeds.
+/// Runs `program` under all schedules of an exhaustive exploration, or else with that many seeds.
 ///
-/// Seeds need no points of preemption, except by priorities.
+/// `Fifo` and `Random` need no points of preemption.
 #[track_caller]
-pub(crate) fn explore(
-    sim: &Builder,
-    preemptions: Option<usize>,
-    runs: u64,
-    program: &Program,
-) -> Result<Exploration, Failure> {
-    if preemptions.is_some() || matches!(sim.schedule, Schedule::Pct { .. }) {
+pub(crate) fn explore(sim: &Builder, runs: u64, program: &Program) -> Result<Exploration, Failure> {
+    if matches!(sim.schedule, Schedule::Pct { .. } | Schedule::Exhaustive { .. }) {
         refuse_without_points();
     }
     if std::env::var_os(REPLAY).is_some() {
         return sim.run_here(program).map(|_| Exploration { runs: 1 });
     }
-    let explored = match preemptions {
-        Some(preemptions) => explore_all(sim, preemptions, program),
-        None => explore_seeds(sim, runs, program),
+    let explored = match sim.schedule {
+        Schedule::Exhaustive { preemptions } => explore_all(sim, preemptions, program),
+        _ => explore_seeds(sim, runs, program),
     };
     explored.map_err(|failure| shrink(sim, program, failure))
 }

@@ -10,8 +10,6 @@ use fibra_runtime::wait::Asked;
 use crate::script::Script;
 
 /// Selects how a simulation orders its tasks.
-///
-/// All orders with few preemptions have no schedule: [`check_exhaustive`](crate::check_exhaustive) runs them one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Schedule {
@@ -29,13 +27,19 @@ pub enum Schedule {
         /// The number of operations whose order makes the bug, from 1 on.
         depth: usize,
     },
+    /// All orders with at most so many preemptions. An exploration runs each of them once, a single run the first of them,
+    /// which is that of `Fifo`.
+    Exhaustive {
+        /// The number of preemptions, from 0 on.
+        preemptions: usize,
+    },
 }
 
 impl Schedule {
     /// Returns the text that repeats a run, with its seed. It was expected to have so many decisions.
     pub(crate) fn text(self, decisions: u64) -> String {
         match self {
-            Schedule::Fifo => "fifo".to_owned(),
+            Schedule::Fifo | Schedule::Exhaustive { .. } => "fifo".to_owned(),
             Schedule::Random => "random".to_owned(),
             Schedule::Pct { depth } => format!("pct({depth},{decisions})"),
         }
