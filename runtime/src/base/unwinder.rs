@@ -36,7 +36,8 @@ pub trait Unwinder: Send + Sync {
     /// walk has come to the root.
     ///
     /// The first address is an instruction's own, the others are return addresses. `read` copies the 8
-    /// bytes at an address of the stack; it fails where there are none.
+    /// bytes at an address of the stack; it fails where there are none. If the task runs meanwhile, all that is given may be
+    /// nonsense, and the result is dropped.
     fn walk(
         &self,
         from: SavedContext,

@@ -21,7 +21,6 @@ impl Unwinder for Fake {
         read: &mut dyn FnMut(usize) -> Option<u64>,
         frames: &mut Vec<usize>,
     ) -> bool {
-        assert!(from.pc > 0 && from.sp > 0);
         assert!(read(8).is_none(), "only the stack is read");
         frames.push(from.pc);
         frames.extend(read(from.sp).map(|_| 1000));
