@@ -36,7 +36,7 @@ unwind_safe!(barrier::Barrier, condvar::RawCondvar);
 // Poisoning takes care of an initializer that panics.
 unwind_safe!(once::Once);
 // A message is sent and received whole or not at all.
-unwind_safe!(of T: Sender<T>, Receiver<T>, WeakSender<T>, WeakReceiver<T>);
+unwind_safe!(of T: Sender<T>, Receiver<T>, Permit<'_, T>, WeakSender<T>, WeakReceiver<T>);
 unwind_safe!(of T: oneshot::Sender<T>, oneshot::Receiver<T>);
 // A panic in a clone leaves the channel as it is.
 unwind_safe!(of T: broadcast::Sender<T>, broadcast::Receiver<T>, broadcast::WeakSender<T>);

@@ -29,6 +29,8 @@ fn ends_are_send_sync_and_unwind_safe() {
     all::<Receiver<i32>>();
     fn sent<T: Send + Sync>() {}
     sent::<Select<'_>>();
+    fn unwind_safe<T: Send + UnwindSafe + RefUnwindSafe>() {}
+    unwind_safe::<channel::Permit<'_, i32>>();
 }
 
 #[test]
