@@ -105,13 +105,15 @@ fn slept(handle: &Handle) -> Kept {
     ran(handle, || fibra::sleep(Duration::from_millis(1)))
 }
 
-/// Ends a task whose timer is due long before the worker looks.
+/// Ends a task whose timer is due long before the only worker looks.
 fn slept_late(handle: &Handle) -> Kept {
-    let sleeper = handle.spawn(|| fibra::sleep(Duration::from_millis(5)));
-    until(|| handle.metrics().tasks.suspended == 1);
-    ran(handle, || thread::sleep(Duration::from_millis(20)));
-    sleeper.join().unwrap();
-    done()
+    ran(handle, || {
+        let sleeper = fibra::spawn(|| fibra::sleep(Duration::from_millis(5)));
+        // It runs, and sleeps.
+        fibra::yield_now();
+        thread::sleep(Duration::from_millis(20));
+        sleeper.join().unwrap();
+    })
 }
 
 const ROWS: &[Row] = &[
@@ -386,11 +388,10 @@ fn a_task_that_waits_behind_another_shows_in_the_histograms() {
         handle.spawn(wake).join().unwrap();
     });
     let by_a_thread = longest(|handle, sleeper| {
-        let busy = handle.spawn(|| thread::sleep(2 * HELD));
-        until(|| handle.metrics().tasks.running == 1);
-        thread::sleep(HELD / 2);
+        let busy = worker_held(handle);
         sleeper.unpark();
-        busy.join().unwrap();
+        thread::sleep(HELD);
+        drop(busy);
     });
     assert!(by_a_task >= HELD && by_a_thread >= HELD, "{by_a_task:?}, {by_a_thread:?}");
 }
