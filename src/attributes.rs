@@ -89,7 +89,8 @@ impl Test {
         match ended.map_err(JoinError::try_into_panic) {
             Ok((returned, leaked)) => {
                 code = returned;
-                failures.extend(leaked);
+                // Not by the task, which would hold its worker while stacks are named.
+                failures.extend(leaked.map(|tasks| describe_leaked(&handle, tasks)));
             }
             Err(Ok(payload)) => panic = Some(payload),
             Err(Err(error)) => failures.push(error.to_string()),
@@ -115,11 +116,11 @@ fn say_panic(panic: &TaskPanic<'_>) {
     panic.call_previous_hook();
 }
 
-/// Gives the tasks that the body has left time to end, and describes those that do not.
+/// Gives the tasks that the body has left time to end, and returns those that do not.
 ///
 /// Only those count that `counts` selects. The caller sleeps between looks as any task does, so tasks that are ready run before
 /// each, however busy the machine is.
-pub fn leaked(counts: impl Fn(&Task) -> bool) -> Option<String> {
+pub fn leaked(counts: impl Fn(&Task) -> bool) -> Option<Vec<Task>> {
     let (runtime, own) = (Handle::current(), task::current());
     let mut looks = 0..LOOKS;
     loop {
@@ -129,11 +130,15 @@ pub fn leaked(counts: impl Fn(&Task) -> bool) -> Option<String> {
             return None;
         }
         if looks.next().is_none() {
-            let waits = waits(&runtime, left);
-            return Some(format!("its body has returned, and a second later these tasks are left{waits}"));
+            return Some(left);
         }
         sleep(BETWEEN_LOOKS);
     }
+}
+
+/// Describes tasks that a body has left.
+pub fn describe_leaked(runtime: &Handle, tasks: Vec<Task>) -> String {
+    format!("its body has returned, and a second later these tasks are left{}", waits(runtime, tasks))
 }
 
 /// Returns the tasks beside that of the body, without those that the library has spawned for itself.

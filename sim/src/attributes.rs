@@ -6,8 +6,8 @@ use std::process::{ExitCode, Termination};
 use std::sync::Arc;
 use std::time::Duration;
 
-use fibra::Task;
-use fibra::attributes::{TIMEOUT, leaked};
+use fibra::attributes::{TIMEOUT, describe_leaked, leaked};
+use fibra::{Handle, Task};
 
 use crate::context;
 use crate::explore::explore;
@@ -84,7 +84,7 @@ impl Test {
             if has_failed {
                 run.end_for("the test has returned a failure".to_owned());
             } else if let Some(leaked) = leaked(is_on_main) {
-                run.end_for(leaked);
+                run.end_for(describe_leaked(&Handle::current(), leaked));
             }
         });
         match explore(&self.sim, self.seeds, &program) {
