@@ -104,11 +104,12 @@ pub use crate::base::unwinder::Symbol;
 #[doc(hidden)]
 pub use crate::blocking::unblock::end_with_runtime;
 pub use crate::runtime::deadlock::Deadlock;
-pub use crate::runtime::dump::{Dump, TaskDump};
+pub use crate::runtime::dump::Dump;
 #[doc(hidden)]
 pub use crate::runtime::spawn_on::spawn_internal;
 pub use crate::runtime::wait_graph::WaitGraph;
 pub use crate::scheduler::backtrace::{Backtrace, Frame};
+pub use crate::scheduler::waits::TaskDump;
 pub use crate::scheduler::waits_for::{Owner, WaitsFor};
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};

@@ -4,8 +4,7 @@
 
 use std::fmt;
 
-use crate::runtime::dump::TaskDump;
-use crate::scheduler::waits::{Seen, in_lines, look_at, off_the_pool};
+use crate::scheduler::waits::{TaskDump, in_lines, look_at, off_the_pool};
 
 /// Tells of tasks that wait for each other, likely for ever.
 ///
@@ -28,13 +27,13 @@ impl Deadlock {
     }
 
     pub(super) fn sleeps(&self) -> Sleeps {
-        self.tasks.iter().map(|task| (task.task().id(), task.seen.epoch)).collect()
+        self.tasks.iter().map(|task| (task.task().id(), task.epoch)).collect()
     }
 
     /// Looks at the tasks again, with their stacks. Returns `None` if one of them has woken meanwhile.
     pub(super) fn with_stacks(&self) -> Option<Deadlock> {
         let tasks = self.tasks.iter().map(|task| task.task().clone()).collect();
-        let tasks = look_at(off_the_pool(tasks), true).into_iter().map(|seen| TaskDump { seen }).collect();
+        let tasks = look_at(off_the_pool(tasks), true);
         Some(Deadlock { tasks }).filter(|again| again.sleeps() == self.sleeps())
     }
 }
@@ -45,8 +44,7 @@ impl fmt::Display for Deadlock {
             1 => f.write_str("a likely deadlock: a task waits for itself")?,
             count => write!(f, "a likely deadlock: {count} tasks wait for each other")?,
         }
-        let seen: Vec<Seen> = self.tasks.iter().map(|task| task.seen.clone()).collect();
-        f.write_str(&in_lines(&seen))
+        f.write_str(&in_lines(&self.tasks))
     }
 }
 

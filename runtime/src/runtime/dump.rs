@@ -11,7 +11,7 @@ use crate::base::clock;
 use crate::runtime::report;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::shared::Shared;
-use crate::scheduler::waits::{Seen, look_at};
+use crate::scheduler::waits::{TaskDump, look_at};
 use crate::scheduler::waits_for::WaitsFor;
 use crate::tasks::sleeper::{Frames, TaskState};
 use crate::tasks::task::Task;
@@ -31,16 +31,10 @@ pub struct Dump {
     symbols: OnceLock<Symbols>,
 }
 
-/// A task in a [`Dump`].
-#[derive(Clone)]
-pub struct TaskDump {
-    pub(super) seen: Seen,
-}
-
 impl Dump {
     pub(super) fn of(shared: &Shared) -> Self {
         let (tasks, unstarted) = report::all(shared);
-        let mut tasks: Vec<_> = look_at(tasks, true).into_iter().map(|seen| TaskDump { seen }).collect();
+        let mut tasks = look_at(tasks, true);
         tasks.retain(|task| task.state() != TaskState::Ended);
         tasks.sort_by_key(|task| task.task().id());
         Dump { time: clock::wall(), tasks, unstarted, symbols: OnceLock::new() }
@@ -103,22 +97,22 @@ impl Dump {
 impl TaskDump {
     /// Returns the task.
     pub fn task(&self) -> &Task {
-        &self.seen.task
+        &self.task
     }
 
     /// Returns what it did.
     pub fn state(&self) -> TaskState {
-        self.seen.state
+        self.state
     }
 
     /// Returns what it waited for, if it slept.
     pub fn waits_for(&self) -> Option<&WaitsFor> {
-        self.seen.waits_for.as_ref()
+        self.waits_for.as_ref()
     }
 
     /// Returns how old it was, to some ten milliseconds.
     pub fn age(&self) -> Duration {
-        self.seen.age
+        self.age
     }
 
     /// Returns its stack, with the names of its functions, which takes a while; `None` for a task without one.
@@ -134,7 +128,7 @@ impl TaskDump {
     }
 
     fn frames(&self) -> Option<&Frames> {
-        self.seen.frames.as_ref()
+        self.frames.as_ref()
     }
 }
 
@@ -165,7 +159,7 @@ impl fmt::Display for TaskDump {
         if let (Some(_), Some(place)) = (self.task().name(), self.task().spawn_location()) {
             write!(f, ", spawned at {place}")?;
         }
-        if let Some(container) = self.seen.container {
+        if let Some(container) = self.container {
             write!(f, ", in {} {:#x}", container.kind, container.address)?;
             container.owner.map_or(Ok(()), |owner| write!(f, " of the task with id {owner}"))?;
         }

@@ -7,7 +7,8 @@ use std::fmt::{self, Write};
 use std::process;
 
 use crate::base::clock;
-use crate::runtime::dump::{Dump, TaskDump, Utc};
+use crate::runtime::dump::{Dump, Utc};
+use crate::scheduler::waits::TaskDump;
 use crate::scheduler::waits_for::{Owner, WaitsFor};
 use crate::tasks::sleeper::{ContainerId, TaskState};
 
@@ -34,8 +35,8 @@ impl Dump {
             BTreeMap::from([(None, Vec::new())]);
         let mut homes = BTreeMap::new();
         for task in &self.tasks {
-            containers.entry(task.seen.container).or_default().push(task);
-            homes.insert(task.task().id(), task.seen.container);
+            containers.entry(task.container).or_default().push(task);
+            homes.insert(task.task().id(), task.container);
         }
         let mut out = String::new();
         // Writing to a string does not fail.

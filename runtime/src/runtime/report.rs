@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use crate::blocking::pool::{OnThread, Pool};
 use crate::scheduler::shared::Shared;
-use crate::scheduler::waits::{Seen, in_lines, look_at};
+use crate::scheduler::waits::{TaskDump, in_lines, look_at};
 use crate::tasks::task::Task;
 
 /// Returns all tasks that have started and not ended, with those on the blocking pool.
@@ -47,7 +47,7 @@ pub(super) fn in_full(shared: &Shared) -> String {
 }
 
 /// Looks at tasks of a runtime, with their stacks.
-pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<Seen> {
+pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<TaskDump> {
     let (on_pool, _) = Pool::of(shared).tasks();
     let threads: HashMap<&Task, Option<i32>> = on_pool.iter().map(|(task, thread)| (task, *thread)).collect();
     let thread = |task: &Task| threads.get(task).copied().flatten();

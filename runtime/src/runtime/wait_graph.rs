@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use crate::runtime::deadlock::Deadlock;
-use crate::runtime::dump::TaskDump;
 use crate::runtime::report;
 use crate::runtime::wait_cycles::{self, Node};
 use crate::scheduler::shared::Shared;
-use crate::scheduler::waits::{Seen, look_at};
+use crate::scheduler::waits::{TaskDump, look_at};
 use crate::scheduler::waits_for::{Owner, WaitsFor};
 use crate::sleep::caller;
 use crate::tasks::context;
@@ -38,7 +37,7 @@ use crate::waiter::word::Snapshot;
 /// leaked it, and a task outside of a cycle may cancel one in it. So a cycle is a likely deadlock.
 #[derive(Debug)]
 pub struct WaitGraph {
-    tasks: Vec<Seen>,
+    tasks: Vec<TaskDump>,
     nodes: Vec<Node>,
     cycles: Vec<Deadlock>,
     all_asleep: bool,
@@ -56,14 +55,14 @@ impl WaitGraph {
         let nodes: Vec<_> = tasks.iter().zip(&before).map(|(seen, word)| places.node(seen, *word)).collect();
         let cycles = wait_cycles::cycles(&nodes);
         let sleeps =
-            |seen: &Seen, word| Some(&seen.task) == running().as_ref() || sleeps_for_tasks(seen, word);
+            |seen: &TaskDump, word| Some(&seen.task) == running().as_ref() || sleeps_for_tasks(seen, word);
         let all_asleep = unstarted == 0
             && !shared.virtual_time.is_held()
             && tasks.iter().zip(&before).all(|(seen, word)| sleeps(seen, *word))
             && caller::are_asleep(shared, &only_tasks);
         let after = words();
         let is_same = |cycle: &Vec<usize>| cycle.iter().all(|index| before[*index] == after[*index]);
-        let dump = |index: usize| TaskDump { seen: tasks[index].clone() };
+        let dump = |index: usize| tasks[index].clone();
         let deadlock = |cycle: Vec<usize>| Deadlock::of(cycle.into_iter().map(dump).collect());
         let cycles = cycles.into_iter().filter(is_same).map(deadlock).collect();
         WaitGraph { cycles, all_asleep: all_asleep && before == after, nodes, tasks }
@@ -153,7 +152,7 @@ fn running() -> Option<Task> {
 
 /// Returns true for a task that has been in one sleep since the look that found that word, which only tasks and threads may
 /// end.
-fn sleeps_for_tasks(seen: &Seen, word: Snapshot) -> bool {
+fn sleeps_for_tasks(seen: &TaskDump, word: Snapshot) -> bool {
     fn is_ended_by_tasks(waits_for: &WaitsFor) -> bool {
         waits_for.ended_by == EndedBy::Task && waits_for.arms.iter().all(is_ended_by_tasks)
     }
@@ -174,7 +173,7 @@ struct Places {
 }
 
 impl Places {
-    fn of(tasks: &[Seen], is_complete: bool) -> Self {
+    fn of(tasks: &[TaskDump], is_complete: bool) -> Self {
         let by_id = tasks.iter().enumerate().map(|(index, seen)| (seen.task.id(), index)).collect();
         let mut sets = BTreeMap::new();
         for (index, seen) in tasks.iter().enumerate() {
@@ -185,7 +184,7 @@ impl Places {
         Places { by_id, sets, is_complete }
     }
 
-    fn node(&self, seen: &Seen, word: Snapshot) -> Node {
+    fn node(&self, seen: &TaskDump, word: Snapshot) -> Node {
         let Some(waits_for) = &seen.waits_for else { return Node::default() };
         let mut node = self.edges(waits_for);
         if !sleeps_for_tasks(seen, word) {

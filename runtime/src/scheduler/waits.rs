@@ -14,9 +14,9 @@ use crate::tasks::header::Nature;
 use crate::tasks::sleeper::{ContainerId, Frames, Reader, Sleep, TaskState};
 use crate::tasks::task::Task;
 
-/// What a look at a task has found.
-#[derive(Clone, Debug)]
-pub(crate) struct Seen {
+/// A task in a [`Dump`](crate::task::Dump), as a look has found it.
+#[derive(Clone)]
+pub struct TaskDump {
     pub(crate) task: Task,
     pub(crate) state: TaskState,
     /// The epoch of its sleep, if it is in one.
@@ -28,7 +28,7 @@ pub(crate) struct Seen {
 }
 
 /// Looks at these tasks, with the threads of those that run on a pool. With stacks, it samples those that run.
-pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec<Seen> {
+pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec<TaskDump> {
     let mut reader = Reader::new(with_stacks);
     let refs: Vec<_> = tasks.iter().map(|(task, _)| task.as_ref()).collect();
     let looks = reader.look_at_all(&refs);
@@ -43,7 +43,7 @@ pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec
             _ => sleep.and_then(|sleep| sleep.frames),
         };
         let container = task.as_ref().container();
-        Seen { state, epoch, waits_for, frames, age: task.header().age(), container, task }
+        TaskDump { state, epoch, waits_for, frames, age: task.header().age(), container, task }
     };
     tasks.into_iter().zip(looks).map(seen).collect()
 }
@@ -70,10 +70,10 @@ fn sample(task: &Task, thread: Option<i32>) -> Option<Frames> {
 }
 
 /// Lists tasks, each on a line of its own with what it waits for, and its stack on the lines after it.
-pub(crate) fn in_lines(seen: &[Seen]) -> String {
-    let symbols = Symbols::of(seen.iter().filter_map(|seen| seen.frames.as_ref()));
+pub(crate) fn in_lines(tasks: &[TaskDump]) -> String {
+    let symbols = Symbols::of(tasks.iter().filter_map(|task| task.frames.as_ref()));
     let mut text = String::new();
-    for Seen { task, waits_for, frames, .. } in seen {
+    for TaskDump { task, waits_for, frames, .. } in tasks {
         let state = match waits_for {
             _ if task.header().nature == Nature::Blocking => "runs on the blocking pool".to_owned(),
             Some(waits_for) => format!("waits for {waits_for}"),
