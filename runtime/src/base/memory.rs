@@ -5,19 +5,27 @@
 /// Copies memory of this process, whatever has become of it. Returns `None` where there is none.
 #[cfg(target_os = "linux")]
 pub fn read(address: usize, into: &mut [u8]) -> Option<()> {
-    use std::ptr;
+    match copy(&[piece(address, into.len())], into) {
+        Some(copied) => (copied == into.len()).then_some(()),
+        None => read_file(address, into),
+    }
+}
 
-    let len = into.len();
-    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: len };
-    let remote = libc::iovec { iov_base: ptr::without_provenance_mut(address), iov_len: len };
+#[cfg(target_os = "linux")]
+fn piece(address: usize, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: std::ptr::without_provenance_mut(address), iov_len: len }
+}
+
+/// Copies pieces of memory, one behind the other. Returns how much, which ends before the first that is not there; `None` for
+/// an error of the system.
+#[cfg(target_os = "linux")]
+fn copy(pieces: &[libc::iovec], into: &mut [u8]) -> Option<usize> {
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     // Not kept: a forked process has another.
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    // SAFETY: the call writes to `into` only, which is borrowed for it; it fails where it cannot read.
-    let copied = unsafe { libc::process_vm_readv(own, &local, 1, &remote, 1, 0) };
-    match usize::try_from(copied) {
-        Ok(copied) => (copied == len).then_some(()),
-        Err(_) => read_file(address, into),
-    }
+    // SAFETY: the call writes at most to `into`, which is borrowed for it; it fails where it cannot read.
+    let copied = unsafe { libc::process_vm_readv(own, &local, 1, pieces.as_ptr(), pieces.len() as _, 0) };
+    usize::try_from(copied).ok()
 }
 
 /// Copies memory where the system refuses the call, as filters of system calls do, or where there is none.
@@ -37,18 +45,8 @@ fn read_file(address: usize, into: &mut [u8]) -> Option<()> {
 /// copied: it stops where there is none, or where the system refuses the call.
 #[cfg(target_os = "linux")]
 pub(crate) fn read_many(pieces: &[(usize, usize)], into: &mut [u8]) -> usize {
-    use std::ptr;
-
-    let remote = |(address, len): &(usize, usize)| libc::iovec {
-        iov_base: ptr::without_provenance_mut(*address),
-        iov_len: *len,
-    };
-    let remote: Vec<_> = pieces.iter().map(remote).collect();
-    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let own = rustix::process::getpid().as_raw_nonzero().get();
-    // SAFETY: as in `read`; the kernel stops at the end of `into`.
-    let copied = unsafe { libc::process_vm_readv(own, &local, 1, remote.as_ptr(), remote.len() as _, 0) };
-    let mut left = usize::try_from(copied).unwrap_or(0);
+    let remote: Vec<_> = pieces.iter().map(|(address, len)| piece(*address, *len)).collect();
+    let mut left = copy(&remote, into).unwrap_or(0);
     let is_whole = |(_, len): &&(usize, usize)| left.checked_sub(*len).inspect(|rest| left = *rest).is_some();
     pieces.iter().take_while(is_whole).count()
 }
