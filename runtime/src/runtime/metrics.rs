@@ -13,6 +13,7 @@ use crate::scheduler::block::Block;
 use crate::scheduler::counters::LOCK_WAITS_PER_TIMING;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::task_counts;
+use crate::tasks::sleeper::TaskState;
 
 impl Handle {
     /// Returns what the runtime has counted so far, and what there is at this moment.
@@ -236,14 +237,10 @@ impl TaskMetrics {
         let (mut suspended, mut ready, mut running) = (0, 0, 0);
         let ended = task_counts::finished(places());
         for block in &shared.blocks {
-            block.registry.walk(|task| {
-                let header = task.header();
-                let is_off = header.coroutine.suspended().is_some();
-                match header.waiter.word.why().is_asleep() {
-                    true if is_off => suspended += 1,
-                    false if is_off => ready += 1,
-                    _ => running += 1,
-                }
+            block.registry.walk(|task| match task.state() {
+                TaskState::Suspended => suspended += 1,
+                TaskState::Ready => ready += 1,
+                _ => running += 1,
             });
         }
         let blocking = Pool::of(shared).running().len() as u64;

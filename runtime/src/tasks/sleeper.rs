@@ -1,7 +1,7 @@
 //! How other threads look at a task: its state, what it waits for, and its stack while it sleeps.
 //!
 //! ```text
-//!  the task and its worker                      the reader, who has a count of the task
+//!  the task and its worker                      the reader, with a count of the task
 //!
 //!  begin     word := next epoch                 1  the word, and the saved stack pointer:
 //!            the record                            asleep, and off its stack
@@ -121,6 +121,15 @@ pub(crate) struct Reader {
 }
 
 impl TaskRef {
+    /// Returns the state by one look. A task that is about to leave its stack runs.
+    pub(crate) fn state(self) -> TaskState {
+        match Glance::at(self) {
+            Glance::Asleep(..) => TaskState::Suspended,
+            Glance::Leaving => TaskState::Running,
+            Glance::State(state) => state,
+        }
+    }
+
     /// Returns the set of tasks that the task belongs to.
     pub(crate) fn container(self) -> Option<ContainerId> {
         let container = self.header().vtable.container?;
