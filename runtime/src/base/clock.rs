@@ -81,6 +81,11 @@ fn machine_beside_virtual() -> Instant {
     now
 }
 
+/// Returns the nanoseconds of a time of less than 584 years.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos())
+}
+
 /// Returns the time of day, for reports.
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()

@@ -1,8 +1,7 @@
 //! A counter that is quicker to read than the clock, for measurements of single runs.
 //!
-//! It is the processor's time-stamp counter where the kernel trusts that counter as its own clock: then it runs
-//! at one rate, and
-//! all processors agree on it. Elsewhere it is the clock.
+//! It is the processor's time-stamp counter where the kernel trusts that counter as its own clock: then it runs at one
+//! rate, and all processors agree on it. Elsewhere it is the clock.
 
 use std::fs;
 use std::sync::OnceLock;
@@ -36,7 +35,7 @@ impl Cycles {
     pub(crate) fn read(self) -> u64 {
         match self {
             Cycles::Processor(_) => processor(),
-            Cycles::Clock(origin) => nanos(clock::machine().saturating_duration_since(origin)),
+            Cycles::Clock(origin) => clock::nanos(clock::machine().saturating_duration_since(origin)),
         }
     }
 
@@ -50,10 +49,6 @@ impl Cycles {
     }
 }
 
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
 fn is_steady() -> bool {
     let source = || fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     cfg!(target_arch = "x86_64") && source().is_ok_and(|name| name.trim() == "tsc")
@@ -65,8 +60,8 @@ fn measure() -> u64 {
     loop {
         let (now, last) = (clock::machine(), processor());
         if now - begin >= MEASURED {
-            return ((u128::from(nanos(now - begin)) << 32) / u128::from(last.wrapping_sub(first).max(1)))
-                as u64;
+            return ((u128::from(clock::nanos(now - begin)) << 32)
+                / u128::from(last.wrapping_sub(first).max(1))) as u64;
         }
     }
 }
@@ -94,7 +89,7 @@ mod tests {
         let cycles = Cycles::of_machine();
         let (begin, first) = (clock::machine(), cycles.read());
         thread::sleep(Duration::from_millis(20));
-        let (last, time) = (cycles.read(), nanos(clock::machine() - begin));
+        let (last, time) = (cycles.read(), clock::nanos(clock::machine() - begin));
         let counted = cycles.nanos(last - first);
         assert!(counted >= 19_000_000 && counted <= time + time / 100, "{counted} of {time}");
     }

@@ -21,10 +21,10 @@ impl Worker {
         // A worker that lacks stacks leaves what is placed here to thieves.
         self.block.set_resting(!self.lacks_stacks());
         let (counters, begin) = (&self.block.counters, clock::machine());
-        counters.rests_since.set(nanos(begin - self.shared.started).max(1));
+        counters.rests_since.set(clock::nanos(begin - self.shared.started).max(1));
         let goes_on = self.wait_for_work(begin);
         let end = clock::machine();
-        counters.rest_nanos.add(nanos(end - begin));
+        counters.rest_nanos.add(clock::nanos(end - begin));
         counters.rests_since.set(0);
         self.coarse.set(clock::coarse_at(end));
         self.block.set_resting(false);
@@ -226,9 +226,4 @@ impl Worker {
     fn must_check_shutdown(&self) -> bool {
         self.shared.is_ending() && !self.told.get()
     }
-}
-
-/// For times of less than 584 years.
-fn nanos(time: Duration) -> u64 {
-    time.as_secs() * 1_000_000_000 + u64::from(time.subsec_nanos())
 }

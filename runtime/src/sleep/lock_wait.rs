@@ -27,7 +27,7 @@ impl LockWait {
 
     #[cold]
     fn end(since: Instant) {
-        let nanos = u64::try_from((clock::machine() - since).as_nanos()).unwrap_or(u64::MAX);
+        let nanos = clock::nanos(clock::machine() - since);
         current::with_worker(|worker| worker.counters().lock_wait_nanos.add(nanos));
     }
 }
