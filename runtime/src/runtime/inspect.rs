@@ -44,10 +44,7 @@ impl Handle {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn tasks(&self) -> Vec<Task> {
-        let (on_pool, queued) = Pool::of(self.shared()).tasks();
-        let mut tasks = self.shared().tasks();
-        tasks.extend(on_pool.into_iter().map(|(task, _)| task).chain(queued));
-        tasks
+        report::all(self.shared()).0.into_iter().map(|(task, _)| task).collect()
     }
 
     /// Lists started tasks, each on a line with what it waits for, and with its stack. Each line follows a line break.

@@ -15,9 +15,8 @@ use crate::scheduler::shared::Shared;
 use crate::scheduler::waits::{TaskDump, look_at};
 use crate::scheduler::waits_for::{Owner, WaitsFor};
 use crate::sleep::caller;
-use crate::tasks::context;
 use crate::tasks::sleeper::{ContainerId, TaskState};
-use crate::tasks::task::Task;
+use crate::tasks::task::{self, Task};
 use crate::waiter::description::EndedBy;
 use crate::waiter::word::Snapshot;
 
@@ -54,8 +53,9 @@ impl WaitGraph {
         let places = Places::of(&tasks, unstarted == 0);
         let nodes: Vec<_> = tasks.iter().zip(&before).map(|(seen, word)| places.node(seen, *word)).collect();
         let cycles = wait_cycles::cycles(&nodes);
+        let running = task::try_current();
         let sleeps =
-            |seen: &TaskDump, word| Some(&seen.task) == running().as_ref() || sleeps_for_tasks(seen, word);
+            |seen: &TaskDump, word| Some(&seen.task) == running.as_ref() || sleeps_for_tasks(seen, word);
         let all_asleep = unstarted == 0
             && !shared.virtual_time.is_held()
             && tasks.iter().zip(&before).all(|(seen, word)| sleeps(seen, *word))
@@ -143,11 +143,6 @@ impl WaitGraph {
         }
         dot + "}\n"
     }
-}
-
-/// Returns the task that runs here.
-fn running() -> Option<Task> {
-    context::task().map(|task| Task::counted(*task))
 }
 
 /// Returns true for a task that has been in one sleep since the look that found that word, which only tasks and threads may

@@ -88,7 +88,7 @@ impl fmt::Display for WaitsFor {
 /// Finds the tasks that own what others wait for.
 pub(crate) struct Owners {
     runtimes: Vec<Arc<Shared>>,
-    by_address: HashMap<usize, Task>,
+    by_address: HashMap<usize, u64>,
     by_number: HashMap<u64, Task>,
 }
 
@@ -100,7 +100,7 @@ impl Owners {
         let searched = if has_owner { runtimes.as_slice() } else { &[] };
         let tasks = || searched.iter().flat_map(|shared| shared.tasks());
         let by_number: HashMap<u64, Task> = tasks().map(|task| (task.id(), task)).collect();
-        let address = |task: &Task| (task.as_ref().as_ptr().addr(), task.clone());
+        let address = |task: &Task| (task.as_ref().as_ptr().addr(), task.id());
         let by_address = by_number.values().map(address).collect();
         Owners { runtimes, by_address, by_number }
     }
@@ -125,10 +125,11 @@ impl Owners {
 
     fn resolve_found(&self, found: &Found) -> WaitsFor {
         let owner = found.owner.map(|mark| {
-            let (task, known) = match mark {
-                OwnerMark::Number(number) => (self.by_number.get(&number), Some(number)),
-                OwnerMark::Address(address) => (self.by_address.get(&address), None),
+            let known = match mark {
+                OwnerMark::Number(number) => Some(number),
+                OwnerMark::Address(address) => self.by_address.get(&address).copied(),
             };
+            let task = known.and_then(|number| self.by_number.get(&number));
             let thread = || threads::find(mark).map(|(number, name)| Owner::Thread { number, name });
             task.cloned().map(Owner::Task).or_else(thread).unwrap_or(Owner::Gone(known))
         });
