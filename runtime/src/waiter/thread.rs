@@ -15,6 +15,7 @@
 //! first, the thread waits for the flag all the same.
 
 use std::ptr::NonNull;
+use std::rc::Rc;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -22,7 +23,7 @@ use crate::base::clock;
 use crate::base::primitive::thread::Thread;
 use crate::waiter::kind::notify_by_word;
 
-use crate::base::primitive::{Arc, AtomicBool, Ordering, thread, thread_local};
+use crate::base::primitive::{AtomicBool, Ordering, thread, thread_local};
 use crate::waiter::kind::{Kind, Waiter, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 use crate::waiter::word::{Epoch, Fallen, Woke};
@@ -39,7 +40,7 @@ struct Place {
 static KIND: Kind = Kind { notify: notify_by_word, queue };
 
 thread_local! {
-    static PLACE: Arc<Place> = Arc::new(Place::new());
+    static PLACE: Rc<Place> = Rc::new(Place::new());
 }
 
 impl Place {
@@ -47,9 +48,8 @@ impl Place {
         Place { waiter: Waiter::new(&KIND), thread: thread::current(), released: AtomicBool::new(false) }
     }
 
-    fn waiter(place: &Arc<Self>) -> NonNull<Waiter> {
-        // SAFETY: `Arc::as_ptr` is never null.
-        unsafe { NonNull::new_unchecked(Arc::as_ptr(place).cast::<Waiter>().cast_mut()) }
+    fn waiter(&self) -> NonNull<Waiter> {
+        NonNull::from(self).cast()
     }
 
     /// Waits until the waker that was told to queue the thread has let go of this place.
@@ -90,10 +90,10 @@ pub(crate) fn sleep(
 ) -> Waking {
     // Destructors of other thread-locals may run after that of `PLACE`; a temporary place serves
     // there.
-    let place = PLACE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Place::new()));
+    let place = PLACE.try_with(Rc::clone).unwrap_or_else(|_| Rc::new(Place::new()));
     let word = &place.waiter.word;
     let epoch = word.begin(true);
-    let why = match how.after_asleep(WakeHandle::new(Place::waiter(&place), &())) {
+    let why = match how.after_asleep(WakeHandle::new(place.waiter(), &())) {
         Asleep::Rouse => Waking::Notified,
         Asleep::Stay if how.may_spin() && spin(&|| word.why().notified) => Waking::Notified,
         Asleep::Stay => block(&place, deadline, epoch),
