@@ -168,7 +168,8 @@ fn run_with<R: Racer + ?Sized, const N: usize>(mut arms: [&mut R; N], spawn: Spa
     let (mut won, mut panicked) = (Ok(()), None);
     for (index, end) in ended.into_iter().enumerate() {
         match end {
-            Err(error) if error.is_panic() => panicked = Some(error.into_panic()),
+            // In place of an earlier one, whose destructor no cancellation cuts short either.
+            Err(error) if error.is_panic() => shield(|| panicked = Some(error.into_panic())),
             end if Some(index) == first => won = end,
             _ => (),
         }
