@@ -49,3 +49,24 @@ impl FromStr for Script {
         choices.map(read).collect::<Result<_, _>>().map(Script)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_is_read_as_it_was_written() {
+        for choices in [vec![], vec![(3, 1)], vec![(3, 1), (70, 12)]] {
+            let script = Script(choices.into_iter().collect());
+            assert_eq!(script.to_string().parse(), Ok(script));
+        }
+    }
+
+    #[test]
+    fn other_versions_and_nonsense_are_refused() {
+        let refusal = |text: &str| text.parse::<Script>().unwrap_err();
+        assert!(refusal("2:3=1").contains("version 2, and this build reads version 1"));
+        assert!(refusal("3=1").contains("does not begin with a version"));
+        assert!(refusal(&format!("{VERSION}:3=x")).contains("no choice"));
+    }
+}

@@ -205,3 +205,37 @@ impl Path {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a program with three decisions: a pick, a point, and a point that only one answer to the first leads to.
+    fn visited(limit: usize) -> Vec<Vec<usize>> {
+        let (mut path, mut runs) = (Some(Path::new(limit)), Vec::new());
+        while let Some(mut run) = path {
+            let mut choices =
+                vec![run.choose(0, Asked::Pick, &[1, 2, 3]), run.choose(1, Asked::Point, &[1, 2])];
+            if choices[0] == 1 {
+                choices.push(run.choose(2, Asked::Point, &[1, 2]));
+            }
+            runs.push(choices);
+            path = run.next();
+        }
+        runs
+    }
+
+    #[test]
+    fn exhaustive_visits_each_interleaving_once() {
+        let all =
+            [[0, 0].as_slice(), &[0, 1], &[1, 0, 0], &[1, 0, 1], &[1, 1, 0], &[1, 1, 1], &[2, 0], &[2, 1]];
+        assert_eq!(visited(2), all);
+    }
+
+    #[test]
+    fn the_number_of_preemptions_is_limited() {
+        let one = [[0, 0].as_slice(), &[0, 1], &[1, 0, 0], &[1, 0, 1], &[1, 1, 0], &[2, 0], &[2, 1]];
+        assert_eq!(visited(1), one);
+        assert_eq!(visited(0), [[0, 0].as_slice(), &[1, 0, 0], &[2, 0]]);
+    }
+}
