@@ -459,3 +459,18 @@ fn other_channels_take_the_stack_of_few_messages() {
         2 sends_watch(watch_replace);
     }
 }
+
+fn size_of_made<F>(_make: impl FnOnce() -> F) -> usize {
+    size_of::<F>()
+}
+
+/// One lies with the waiter, and one is what a send tries again with.
+#[test]
+fn a_future_of_a_receive_has_room_for_one_message_and_that_of_a_send_for_two() {
+    let (sender, receiver) = bounded::<Plain>(1);
+    let (receives, reserves) =
+        (size_of_made(|| receiver.recv_async()), size_of_made(|| sender.reserve_async()));
+    let sends = size_of_made(|| sender.send_async(PLAIN));
+    assert!(receives.max(reserves) < SIZE + 1024, "{receives} {reserves}");
+    assert!(sends < 2 * SIZE + 1024, "{sends}");
+}
