@@ -164,7 +164,7 @@ pub(crate) fn own_tid() -> i32 {
     (unsafe { libc::syscall(libc::SYS_gettid) }) as i32
 }
 
-/// Returns the signal that nobody uses unless told otherwise.
+/// Returns the signal that takes stacks, unless the program names another one.
 pub(crate) fn default_signal() -> c_int {
     libc::SIGRTMIN() + 3
 }
@@ -227,7 +227,7 @@ unsafe extern "C" fn copy(_: c_int, _: *mut libc::siginfo_t, context: *mut c_voi
     // SAFETY: the place of this thread's number; it is put back below.
     let (number, kept) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
     let own = own_tid();
-    // Acquire: pairs with the Release of the request, after which nobody reads the window.
+    // Acquire: pairs with the Release of the request, after which no thread reads the window.
     if SLOT.state.compare_exchange(own, COPIES, Ordering::Acquire, Ordering::Relaxed).is_ok() {
         // SAFETY: by `SA_SIGINFO` this is the context of the interrupted code.
         let registers = registers(unsafe { &*context.cast::<libc::ucontext_t>() });

@@ -90,10 +90,10 @@ impl RawCondvar {
         let waiter = Waiter::new(wait::waiter_address(), wait::current_worker());
         let until =
             Until::unwind_later(deadline).spinning().described(const { &WaitDescription::new("condvar") });
-        // The unlock may wake this very waiter, if it was notified since it joined: its wake is kept for it.
-        let is_thread = waiter.worker.is_none();
         // A worker goes on with its next task. A thread would leave its processor idle until the woken waiter runs.
+        let is_thread = waiter.worker.is_none();
         let unlock = || if is_thread { mutex.release_to_sleep() } else { mutex.release() };
+        // The unlock may wake this very waiter, if it was notified since it joined: its wake is kept for it.
         let (outcome, waiter) = self.waiters.wait(waiter, Borrowed(mutex), until, unlock);
         let arrival = match outcome {
             Outcome::Served if waiter.given() == Given::Lock => return false,
