@@ -38,7 +38,7 @@ all() {
     binaries -p fibra --features compat-examples,store-examples,tls-examples,websocket-examples "$@" &&
         binaries -p fibra-runtime -p fibra-sync "$@" &&
         binaries -p fibra-io --features compat-tests "$@" &&
-        binaries -p fibra-sim --test attribute --test interpose --test network --test runs --test scripted --test tls --test websocket "$@" &&
+        binaries -p fibra-sim --test attribute --test descriptors --test interpose --test network --test runs --test scripted --test tls --test websocket "$@" &&
         binaries -p fibra-insight "$@" &&
         binaries -p fibra-bench "$@"
 }

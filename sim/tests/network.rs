@@ -1,11 +1,7 @@
 //! The simulated network: addresses, streams, messages, and their faults.
 
-use std::env;
-use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr};
-use std::os::fd::AsRawFd;
-use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +9,6 @@ use std::time::Duration;
 use fibra::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket};
 use fibra::time;
 use fibra_sim::{Report, Sim, host, net};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const SECOND: Duration = Duration::from_secs(1);
 const MILLI: Duration = Duration::from_millis(1);
@@ -819,28 +814,6 @@ fn a_host_has_one_name_and_one_address() {
     assert!(failure.unwrap_err().reason().contains("\"a\""));
     let failure = Sim::builder().build().try_run(|| _ = host("localhost", || {}));
     assert!(failure.unwrap_err().reason().contains("\"localhost\" stands for each host itself"));
-}
-
-#[test]
-fn a_network_without_descriptors_fails_the_run_by_name() {
-    const CHILD: &str = "FIBRA_SIM_TEST_LACKS_DESCRIPTORS";
-    if env::var_os(CHILD).is_none() {
-        let mut child = Command::new(env::current_exe().unwrap());
-        child.args(["a_network_without_descriptors_fails_the_run_by_name", "--exact"]).env(CHILD, "1");
-        let output = child.output().unwrap();
-        return assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-    }
-    let failure = Sim::builder().build().try_run(|| {
-        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-        let maximum = getrlimit(Resource::Nofile).maximum;
-        // All below the next one are in use.
-        let next = File::open("/dev/null").unwrap().as_raw_fd();
-        setrlimit(Resource::Nofile, Rlimit { current: Some(next as u64), maximum }).unwrap();
-        sockets[0].send_to(b"lost", sockets[1].local_addr().unwrap()).unwrap();
-        time::sleep(SECOND);
-    });
-    let reason = failure.unwrap_err().reason().to_owned();
-    assert!(reason.contains("the simulated network has failed: Too many open files"), "{reason}");
 }
 
 /// Five hosts, each of which sends a heartbeat to the four others every second.
