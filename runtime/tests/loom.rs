@@ -119,6 +119,8 @@ mod park_models;
 mod polled_models;
 #[path = "loom/sleep_models.rs"]
 mod sleep_models;
+#[path = "loom/sleeper_models.rs"]
+mod sleeper_models;
 #[path = "loom/stack_models.rs"]
 mod stack_models;
 #[path = "loom/task_counts_models.rs"]

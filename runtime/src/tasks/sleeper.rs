@@ -17,9 +17,8 @@
 //! * One epoch may sleep twice: a cancel that does not concern a sleep, or the wait for a landing, leaves
 //!   the epoch as it is. If the saved pointers are equal as well, the task has run in between in the
 //!   frames of the sleep alone, so that all frames further out are the same.
-//! * A fence follows that 0. So a reader that has copied anything that the task wrote later finds the 0, or a
-//!   later pointer, at its second look. The later pointer may be equal. It was stored after the word of its
-//!   sleep, so the reader, which looks at the word last, finds that epoch or a later one, and no epoch comes again.
+//! * A fence follows that 0, and the wake comes before it. So a reader that has copied anything that the task wrote
+//!   later finds the 0 or a later pointer at its second look, and the wake or a later epoch. No epoch comes again.
 //! * The kernel copies ([`memory`]), so nothing here is a data race, and a stack that is unmapped
 //!   meanwhile is no fault. A copy reads no page of a stack that the task has not used.
 //!
@@ -208,7 +207,6 @@ impl Reader {
         let header = task.header();
         let tick = if header.is_timed() { header.timer.armed_tick() } else { None };
         fence(Ordering::SeqCst);
-        // The pointer first: a later one of the same value shows the later word.
         if header.coroutine.suspended() != Some(saved) || header.waiter.word.why() != word {
             return None;
         }
