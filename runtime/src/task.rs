@@ -118,4 +118,4 @@ pub use crate::tasks::shield::{Shielded, shield};
 pub use crate::tasks::sleeper::TaskState;
 pub use crate::tasks::switch_hook::Switch;
 pub use crate::tasks::task::{Task, current, try_current};
-pub use crate::waiter::description::EndedBy;
+pub use crate::waiter::description::{Direction, EndedBy};

@@ -31,7 +31,7 @@ pub use crate::sleep::wake_many::wake_each;
 pub use crate::sleep::waker_signal::WakerSignal;
 pub use crate::tasks::cancel::CAN_UNWIND;
 pub use crate::tasks::forbid::{check_may_suspend, forbid_thread_waits, may_suspend};
-pub use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
+pub use crate::waiter::description::{Direction, EndedBy, WaitDescription, WaitRecord};
 pub use crate::waiter::kind::{RawWake, WakeHandle, call_waker};
 pub use crate::waiter::select_token::Claim;
 pub use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};

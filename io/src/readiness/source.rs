@@ -56,9 +56,13 @@ pub(crate) struct Source {
     set_id: AtomicU64,
 }
 
-static DESCRIPTOR: WaitDescription = WaitDescription::new("descriptor")
-    .ended_by(EndedBy::Outside)
-    .descriptor((offset_of!(Source, waiters) + Lock::<Waiters, RawFd>::BESIDE) as isize);
+static READABLE: WaitDescription = description(wait::Direction::Read);
+static WRITABLE: WaitDescription = description(wait::Direction::Write);
+
+const fn description(direction: wait::Direction) -> WaitDescription {
+    let offset = offset_of!(Source, waiters) + Lock::<Waiters, RawFd>::BESIDE;
+    WaitDescription::new("descriptor").ended_by(EndedBy::Outside).descriptor(offset as isize, direction)
+}
 
 /// A node of a wait list, with the reactor that its waiter relies on.
 pub(crate) type Link = Node<Cell<SetId>>;
@@ -168,7 +172,7 @@ impl Source {
     #[inline(always)]
     pub(crate) fn sleep_on_own_worker(&self, direction: Direction) -> Option<Waking> {
         let (set_id, link) = (self.set_id(), link());
-        let record = WaitRecord::new(&DESCRIPTOR, self);
+        let record = self.record(direction);
         let waiter = Waiter::new(self, direction, Reliance::one(set_id), &link).recorded(&record);
         wait::sleep_by_driver(|here| set_id == SetId::at(here), &waiter)
     }
@@ -181,8 +185,17 @@ impl Source {
         deadline: Option<Instant>,
     ) -> Waking {
         let link = link();
-        let record = WaitRecord::new(&DESCRIPTOR, self);
+        let record = self.record(direction);
         wait::sleep_or_fail(&Waiter::new(self, direction, reliance, &link).recorded(&record), deadline)
+    }
+
+    #[inline(always)]
+    fn record(&self, direction: Direction) -> WaitRecord<&Source> {
+        let description = match direction {
+            Direction::Read => &READABLE,
+            Direction::Write => &WRITABLE,
+        };
+        WaitRecord::new(description, self)
     }
 
     #[inline(always)]

@@ -10,7 +10,7 @@ use std::thread;
 use crate::common::sides::{beside, guarded, pause};
 use crate::common::{everywhere, in_tasks, kind, listener, nap, pair, runtime, until};
 use fibra_io::net::{TcpListener, TcpStream};
-use fibra_runtime::wait::EndedBy;
+use fibra_runtime::wait::{Direction, EndedBy};
 use fibra_runtime::{Handle, Runtime, spawn, yield_now};
 
 // ---- reports ----
@@ -45,11 +45,41 @@ fn a_dump_names_fd_and_peer() {
         }
         assert_eq!(reader.task().waits_for().unwrap().peer, Some(peer));
         let dump = Handle::current().dump().to_string();
-        assert!(dump.contains(&format!("waiting for descriptor (descriptor {fd}, peer {peer})")), "{dump}");
+        assert!(
+            dump.contains(&format!("waiting for descriptor (descriptor {fd}, peer {peer}, readable)")),
+            "{dump}"
+        );
         let json = Handle::current().dump().to_json();
-        assert!(json.contains(&format!(r#""descriptor":{fd},"peer":"{peer}""#)), "{json}");
+        assert!(
+            json.contains(&format!(r#""descriptor":{fd},"peer":"{peer}","direction":"readable""#)),
+            "{json}"
+        );
         drop(client);
         assert_eq!(reader.join().unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_report_tells_a_wait_for_reading_from_one_for_writing() {
+    in_tasks(|| {
+        let (client, server) = pair();
+        let mut reading = server.try_clone().unwrap();
+        let mut writing = server;
+        let reader = spawn(move || reading.read(&mut [0]));
+        let writer = spawn(move || writing.write_all(&vec![0; 64 << 20]));
+        for (task, direction) in [(reader.task(), Direction::Read), (writer.task(), Direction::Write)] {
+            let found = loop {
+                yield_now();
+                if let Some(found) = task.waits_for() {
+                    break found;
+                }
+            };
+            assert_eq!(found.direction, Some(direction), "{found}");
+        }
+        drop(client);
+        // What was not read makes the end a reset.
+        assert!(writer.join().unwrap().is_err());
+        _ = reader.join().unwrap();
     });
 }
 

@@ -107,12 +107,13 @@ fn write_task(out: &mut String, dump: &Dump, dumped: &TaskDump) -> fmt::Result {
 fn write_wait(out: &mut String, waits_for: &WaitsFor) -> fmt::Result {
     write!(
         out,
-        r#"{{"kind":{},"object":"{:#x}","owner":{},"descriptor":{},"peer":{},"waited":{:.2},"remaining":{}"#,
+        r#"{{"kind":{},"object":"{:#x}","owner":{},"descriptor":{},"peer":{},"direction":{},"waited":{:.2},"remaining":{}"#,
         Text(&waits_for.kind),
         waits_for.object,
         Optional(waits_for.owner.as_ref().and_then(number)),
         Optional(waits_for.descriptor),
         Optional(waits_for.peer.map(|peer| peer.to_string()).as_deref().map(Text)),
+        Optional(waits_for.direction.map(|direction| Text(direction.name()))),
         waits_for.waited.as_secs_f64(),
         Optional(waits_for.deadline.map(|at| at.saturating_duration_since(clock::now()).as_secs_f64())),
     )?;

@@ -16,7 +16,7 @@ use crate::scheduler::shared::Shared;
 use crate::scheduler::threads;
 use crate::tasks::sleeper::Sleep;
 use crate::tasks::task::Task;
-use crate::waiter::description::{EndedBy, Found, OwnerMark};
+use crate::waiter::description::{Direction, EndedBy, Found, OwnerMark};
 
 /// Tells what a task waits for.
 ///
@@ -34,6 +34,8 @@ pub struct WaitsFor {
     pub owner: Option<Owner>,
     /// The file descriptor.
     pub descriptor: Option<i32>,
+    /// Whether the descriptor is to be readable or writable.
+    pub direction: Option<Direction>,
     /// The address at the other end of the connection.
     pub peer: Option<SocketAddr>,
     /// When the wait ends by itself, by the clock of the runtime. Timers are rounded up to 16 µs.
@@ -64,10 +66,11 @@ pub enum Owner {
 impl fmt::Display for WaitsFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
-        match (self.descriptor, self.peer) {
-            (Some(descriptor), Some(peer)) => write!(f, " (descriptor {descriptor}, peer {peer})")?,
-            (Some(descriptor), None) => write!(f, " (descriptor {descriptor})")?,
-            (None, _) => {}
+        if let Some(descriptor) = self.descriptor {
+            write!(f, " (descriptor {descriptor}")?;
+            self.peer.map_or(Ok(()), |peer| write!(f, ", peer {peer}"))?;
+            self.direction.map_or(Ok(()), |direction| write!(f, ", {}", direction.name()))?;
+            f.write_str(")")?;
         }
         match &self.owner {
             Some(Owner::Task(owner)) => write!(f, " of {owner}")?,
@@ -139,6 +142,7 @@ impl Owners {
             object: found.object,
             owner,
             descriptor: found.descriptor,
+            direction: found.direction,
             peer: found.descriptor.and_then(peer::of),
             deadline: None,
             waited: Duration::ZERO,

@@ -34,6 +34,26 @@ pub enum EndedBy {
     Pool,
 }
 
+/// For which end of a transfer a task waits at a descriptor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
+pub enum Direction {
+    /// Until there is something to read, or to accept.
+    Read = 1,
+    /// Until there is room to write, or a connection is made.
+    Write,
+}
+
+impl Direction {
+    /// Returns what the descriptor is to be: `readable` or `writable`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::Read => "readable",
+            Direction::Write => "writable",
+        }
+    }
+}
+
 /// Describes all waits of one kind: their name, and where the object keeps what a report tells.
 ///
 /// | word | holds |
@@ -44,12 +64,13 @@ pub enum EndedBy {
 /// | 4, 5 | the offset of the owner, 8 bytes; by how many bits its number is shifted, 64 for an address |
 /// | 6 | the offset of the descriptor, 4 bytes |
 /// | 7 | the offset of the pointer to the first arm, from the record |
+/// | 8 | what the descriptor is to be: [`Direction`], or 0 |
 ///
 /// Offsets are in bytes from the object. An offset of all ones says that there is none. The address
 /// of an owner is that of the waiter in its header; its low three bits are flags.
 #[derive(Debug)]
 #[repr(C)]
-pub struct WaitDescription([u64; 8]);
+pub struct WaitDescription([u64; 9]);
 
 /// The shift of an owner that is an address.
 const IS_ADDRESS: u32 = 64;
@@ -63,7 +84,7 @@ impl WaitDescription {
             index += 1;
         }
         let [first, second] = [u64::from_ne_bytes(bytes[0]), u64::from_ne_bytes(bytes[1])];
-        WaitDescription([MAGIC, first, second, EndedBy::Task as u64, NONE, 0, NONE, NONE])
+        WaitDescription([MAGIC, first, second, EndedBy::Task as u64, NONE, 0, NONE, NONE, 0])
     }
 
     /// Says which party may end the waits.
@@ -83,9 +104,9 @@ impl WaitDescription {
         self
     }
 
-    /// Adds the offset of the descriptor.
-    pub const fn descriptor(mut self, offset: isize) -> Self {
-        self.0[6] = offset as u64;
+    /// Adds the offset of the descriptor, and what it is to be.
+    pub const fn descriptor(mut self, offset: isize, direction: Direction) -> Self {
+        (self.0[6], self.0[8]) = (offset as u64, direction as u64);
         self
     }
 
@@ -149,6 +170,8 @@ pub(crate) struct Found {
     pub(crate) owner: Option<OwnerMark>,
     /// The file descriptor.
     pub(crate) descriptor: Option<i32>,
+    /// What it is to be.
+    pub(crate) direction: Option<Direction>,
     /// The arms of a select.
     pub(crate) arms: Vec<Found>,
 }
@@ -170,7 +193,9 @@ pub(crate) fn interpret(
     read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>,
 ) -> Option<Found> {
     let [description, object] = pointers(record, read)?;
-    let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms] = words(description, read)? else {
+    let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms, direction] =
+        words(description, read)?
+    else {
         return None;
     };
     let name = [first, second].map(u64::to_ne_bytes).concat();
@@ -204,6 +229,11 @@ pub(crate) fn interpret(
         object,
         owner,
         descriptor,
+        direction: match direction {
+            1 => Some(Direction::Read),
+            2 => Some(Direction::Write),
+            _ => None,
+        },
         arms: found,
     })
 }
