@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,7 +20,7 @@ use crate::base::sys;
 use crate::blocking::job::{Job, Queued};
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
-use crate::scheduler::shared::Shared;
+use crate::scheduler::shared::{PoolThreads, Shared};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 
@@ -124,7 +125,9 @@ impl Pool {
 
     /// Returns the pool of a runtime.
     pub(crate) fn of(shared: &Shared) -> Arc<Pool> {
-        Arc::clone(&shared.pool).downcast().expect("a runtime is made with a pool of this type")
+        (Arc::clone(&shared.pool) as Arc<dyn Any + Send + Sync>)
+            .downcast()
+            .expect("a runtime is made with a pool of this type")
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -277,6 +280,13 @@ impl Pool {
         driver_here::unpinned(|| builder.spawn(live)).map_err(refusal)?;
         state.holding += 1;
         Ok(())
+    }
+}
+
+impl PoolThreads for Pool {
+    fn task_on(&self, thread: i32) -> Option<Task> {
+        let (on_threads, _) = self.tasks();
+        on_threads.into_iter().find(|(_, on)| *on == Some(thread)).map(|(task, _)| task)
     }
 }
 

@@ -57,6 +57,12 @@ pub(crate) struct Config {
     pub(crate) oracle: Option<Arc<dyn Oracle>>,
 }
 
+/// What this floor asks of the blocking pool.
+pub(crate) trait PoolThreads: Any + Send + Sync {
+    /// Returns the task that runs on the thread with that number.
+    fn task_on(&self, thread: i32) -> Option<Task>;
+}
+
 /// Holds what all workers of one runtime share.
 ///
 /// Fields that change while they run have cache lines of their own, apart from the read-only ones.
@@ -70,7 +76,7 @@ pub(crate) struct Shared {
     /// Stacks beyond all limits, for the destructors of tasks that found none.
     pub(crate) reserve: Arc<Stacks>,
     /// The blocking pool, which stands on a higher floor.
-    pub(crate) pool: Arc<dyn Any + Send + Sync>,
+    pub(crate) pool: Arc<dyn PoolThreads>,
     /// Tasks that were spawned and ended off the workers.
     pub(crate) outside: CachePadded<Counts>,
     pub(crate) live: Arc<LiveTasks>,

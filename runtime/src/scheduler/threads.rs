@@ -7,12 +7,23 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use crate::base::sys;
 use crate::waiter::description::OwnerMark;
 
 /// A thread, as an owner.
 struct Entry {
     address: usize,
     name: Option<String>,
+    /// The system's number of the thread.
+    thread: Option<i32>,
+}
+
+/// A thread that owns something, as it was found.
+pub(crate) struct Found {
+    pub(crate) number: u64,
+    pub(crate) name: Option<String>,
+    /// The system's number of the thread.
+    pub(crate) thread: Option<i32>,
 }
 
 /// By number.
@@ -41,16 +52,16 @@ fn threads() -> MutexGuard<'static, BTreeMap<u64, Entry>> {
 pub(crate) fn enter(number: u64, address: usize) {
     if LEAVE.try_with(|leave| leave.0.set(number)).is_ok() {
         let name = thread::current().name().map(str::to_owned);
-        threads().insert(number, Entry { address, name });
+        threads().insert(number, Entry { address, name, thread: sys::thread_id() });
     }
 }
 
-/// Finds the number and the name of a thread that owns something.
-pub(crate) fn find(owner: OwnerMark) -> Option<(u64, Option<String>)> {
+/// Finds a thread that owns something.
+pub(crate) fn find(owner: OwnerMark) -> Option<Found> {
     let threads = threads();
     let (number, entry) = match owner {
         OwnerMark::Number(number) => threads.get_key_value(&number),
         OwnerMark::Address(address) => threads.iter().find(|(_, entry)| entry.address == address),
     }?;
-    Some((*number, entry.name.clone()))
+    Some(Found { number: *number, name: entry.name.clone(), thread: entry.thread })
 }

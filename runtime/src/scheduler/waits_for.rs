@@ -50,9 +50,9 @@ pub struct WaitsFor {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Owner {
-    /// A task.
+    /// A task. One on the blocking pool is found by its thread, so it is the one that runs there now.
     Task(Task),
-    /// A plain thread, or one of the blocking pool.
+    /// A plain thread, or one of the blocking pool that runs no task now.
     Thread {
         /// The number of the thread as an owner, which no task and no other thread has.
         number: u64,
@@ -126,6 +126,14 @@ impl Owners {
         waits
     }
 
+    fn of_thread(&self, found: threads::Found) -> Owner {
+        let on_thread = |shared: &Arc<Shared>| shared.pool.task_on(found.thread?);
+        match self.runtimes.iter().find_map(on_thread) {
+            Some(task) => Owner::Task(task),
+            None => Owner::Thread { number: found.number, name: found.name },
+        }
+    }
+
     fn resolve_found(&self, found: &Found) -> WaitsFor {
         let owner = found.owner.map(|mark| {
             let known = match mark {
@@ -133,7 +141,7 @@ impl Owners {
                 OwnerMark::Address(address) => self.by_address.get(&address).copied(),
             };
             let task = known.and_then(|number| self.by_number.get(&number));
-            let thread = || threads::find(mark).map(|(number, name)| Owner::Thread { number, name });
+            let thread = || threads::find(mark).map(|thread| self.of_thread(thread));
             task.cloned().map(Owner::Task).or_else(thread).unwrap_or(Owner::Gone(known))
         });
         WaitsFor {

@@ -155,6 +155,35 @@ fn a_lock_names_the_thread_that_owns_it() {
 }
 
 #[test]
+fn a_lock_names_the_task_on_the_blocking_pool_that_owns_it() {
+    in_tasks(|| {
+        let (mutex, lock) = (Arc::new(Mutex::new(())), Arc::new(RwLock::new(())));
+        let (held, hold) = oneshot::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let holder = task::Builder::new().name("the owner").spawn_blocking({
+            let (mutex, lock) = (Arc::clone(&mutex), Arc::clone(&lock));
+            move || {
+                let _guards = (mutex.lock(), lock.write());
+                held.send(()).unwrap();
+                _ = released.recv();
+            }
+        });
+        hold.recv().unwrap();
+        let waiters = [spawn(move || drop(mutex.lock())), spawn(move || drop(lock.read()))];
+        for waiter in &waiters {
+            let found = found(waiter.task());
+            assert_eq!(found.owner, Some(Owner::Task(holder.task().clone())));
+            assert!(found.to_string().contains(" of task 'the owner'"), "{found}");
+        }
+        // It runs, so nobody waits for ever.
+        assert!(Handle::current().wait_graph().cycles().is_empty());
+        drop(release);
+        holder.join().unwrap();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    });
+}
+
+#[test]
 fn a_running_task_and_a_ready_one_wait_for_nothing() {
     in_tasks(|| {
         let sleeper = spawn(task::park);
