@@ -113,6 +113,7 @@ pub use crate::scheduler::waits::TaskDump;
 pub use crate::scheduler::waits_for::{Owner, WaitsFor};
 pub use crate::sleep::cancel_points::{check_cancelled, is_cancelled, yield_if_due};
 pub use crate::tasks::forbid::{ForbidSuspend, forbid_suspend};
+pub use crate::tasks::hook_maker::NewTask;
 pub use crate::tasks::join_error::JoinError;
 pub use crate::tasks::shield::{Shielded, shield};
 pub use crate::tasks::sleeper::TaskState;

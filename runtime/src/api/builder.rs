@@ -17,6 +17,7 @@ use crate::sleep::cancel_points::may_unwind;
 use crate::tasks::cancel;
 use crate::tasks::context;
 use crate::tasks::header::{Nature, Origin, TaskRef, Traits};
+use crate::tasks::hook_maker::HookMaker;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::locals::Locals;
 use crate::tasks::raw::{self, TaskHooks};
@@ -445,6 +446,9 @@ impl Builder {
             point();
             value
         };
+        if let Some(maker) = &shared.config.on_switch {
+            self.hook(maker, K::AWAITS);
+        }
         let nature = self.nature;
         let admitted = shared.live.admit(nature);
         let (slabs, id, born) = match worker {
@@ -476,6 +480,19 @@ impl Builder {
         if let Some(inherited) = context::inherited_locals() {
             self.traits().inherited = Some(Mutex::new(inherited));
         }
+    }
+
+    /// Has the runtime make its hook around the switches of the task, unless that runs code of this library alone.
+    ///
+    /// The maker is user code: it may panic.
+    #[cold]
+    fn hook(&mut self, maker: &HookMaker, is_awaited: bool) {
+        if matches!(self.nature, Nature::Internal | Nature::Call) {
+            return;
+        }
+        let traits = self.traits();
+        let hook = maker.make(traits.name.as_deref(), is_awaited || traits.is_main);
+        traits.on_switch.surround(hook);
     }
 
     /// Begins the spawn of a task for the caller, whose place it notes, unless one was noted before.

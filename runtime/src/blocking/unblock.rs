@@ -38,7 +38,9 @@ use crate::sleep::cancel_points;
 use crate::sleep::task_sleep;
 use crate::tasks::context;
 use crate::tasks::header::{Nature, TaskRef};
+use crate::tasks::hook_maker;
 use crate::tasks::join_error::JoinError;
+use crate::tasks::switch_hook::Hook;
 use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
@@ -73,6 +75,8 @@ impl Shared {
 struct Frame<F, T> {
     stage: Cell<Stage<F, T>>,
     wake: Cell<Option<RawWake>>,
+    /// The hook of the runtime around the closure.
+    hook: Cell<Option<Hook>>,
     /// The sleeping task.
     task: TaskRef,
 }
@@ -93,7 +97,7 @@ impl<F: FnOnce() -> T, T> Frame<F, T> {
         let frame = unsafe { this.cast::<Self>().as_ref() };
         let Stage::Waiting(f) = frame.stage.replace(Stage::Running) else { unreachable!("a job runs once") };
         context::set_sleeper(Some(frame.task));
-        let result = catch_unwind(AssertUnwindSafe(f));
+        let result = hook_maker::between(frame.hook.take(), || catch_unwind(AssertUnwindSafe(f)));
         context::set_sleeper(None);
         frame.stage.set(Stage::Done(result));
         frame.wake.take().expect("queued with its wake").wake();
@@ -173,7 +177,13 @@ where
     // withdrawn for an earlier cancel.
     cancel_points::cancellation_point();
     let Some(shared) = current::runtime().filter(|shared| !shared.is_simulated()) else { return f() };
-    let frame = Frame { stage: Cell::new(Stage::Waiting(f)), wake: Cell::new(None), task: *task };
+    let hook = shared.config.on_switch.as_ref().map(|maker| maker.make(None, true));
+    let frame = Frame {
+        stage: Cell::new(Stage::Waiting(f)),
+        wake: Cell::new(None),
+        hook: Cell::new(hook),
+        task: *task,
+    };
     let on_pool = OnPool { shared: &shared, frame: &frame, ticket: Cell::new(0) };
     if task_sleep::sleep(&on_pool, None) == Waking::Cancelled {
         cancel_points::unwind_cancelled()

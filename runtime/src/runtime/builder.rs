@@ -100,6 +100,7 @@ impl<R: From<Runtime>> Builder<R> {
                 stack_patience: Duration::from_secs(1),
                 pin: false,
                 processors: sys::Processors::of_caller(),
+                on_switch: None,
                 on_task_panic: None,
                 panic_log: None,
                 main_stack_size: MAIN_STACK_SIZE,

@@ -22,6 +22,7 @@ use crate::scheduler::task_panic::TaskPanicHook;
 use crate::scheduler::virtual_time::VirtualTime;
 use crate::stack::stacks::Stacks;
 use crate::tasks::header::TaskRef;
+use crate::tasks::hook_maker::HookMaker;
 use crate::tasks::live_tasks::LiveTasks;
 use crate::tasks::panic_log::PanicLog;
 use crate::tasks::task::Task;
@@ -40,6 +41,8 @@ pub(crate) struct Config {
     /// The affinity of the thread that makes the runtime, or of that thread's own runtime, since
     /// its worker may be pinned.
     pub(crate) processors: Processors,
+    /// Makes a hook around the switches of each task.
+    pub(crate) on_switch: Option<HookMaker>,
     pub(crate) on_task_panic: Option<Arc<TaskPanicHook>>,
     /// Collects the panics that no caller observes, for tests.
     pub(crate) panic_log: Option<PanicLog>,

@@ -7,6 +7,7 @@ pub(crate) mod context;
 pub(crate) mod enclosing;
 pub(crate) mod forbid;
 pub(crate) mod header;
+pub(crate) mod hook_maker;
 pub(crate) mod join_error;
 pub(crate) mod join_state;
 pub(crate) mod live_tasks;

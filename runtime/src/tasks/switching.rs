@@ -5,7 +5,7 @@ use crate::coroutine::stop::Stop;
 use crate::tasks::bounds::Bound;
 use crate::tasks::header::Header;
 use crate::tasks::slow_path_flags::SlowPath;
-use crate::tasks::switch_hook::{Switch, SwitchHook};
+use crate::tasks::switch_hook::{PANICKED, Switch, SwitchHook};
 
 impl Header {
     /// Leaves the stack until the worker resumes the task.
@@ -53,7 +53,7 @@ impl SwitchHook {
     /// Calls the hook of the running task, whose header this is. Nothing ends or suspends it: the task may be on its way
     /// into a sleep, which must come about as it was begun.
     pub(crate) fn call(&self, header: &Header, switch: Switch) {
-        let bomb = Bomb::of_user("the hook around the switches of a task has panicked");
+        let bomb = Bomb::of_user(PANICKED);
         let forbidden = header.times_forbidden();
         header.forbid();
         Bound::shield().run(header, || {

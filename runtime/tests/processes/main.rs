@@ -16,6 +16,7 @@ mod generators;
 mod no_threads;
 mod processes;
 mod reports;
+mod runtime_hooks;
 mod stalls;
 mod switch_hooks;
 mod task_panic;

@@ -12,7 +12,9 @@ use crate::runtime::dump_signal::ListenToSignal;
 use crate::runtime::owner::Runtime;
 use crate::runtime::watchdog::Stall;
 use crate::scheduler::task_panic::TaskPanic;
+use crate::tasks::hook_maker::{HookMaker, NewTask};
 use crate::tasks::panic_log::PanicLog;
+use crate::tasks::switch_hook::Switch;
 
 impl<R: From<Runtime>> Builder<R> {
     /// Sets what runs on each worker's thread before its first task.
@@ -42,6 +44,52 @@ impl<R: From<Runtime>> Builder<R> {
     /// Sets what runs on each worker's thread after its last task.
     pub fn on_worker_stop(mut self, hook: impl Fn() + Send + Sync + 'static) -> Self {
         self.threads.on_stop = Some(Arc::new(hook));
+        self
+    }
+
+    /// Sets what makes a hook for each task, which runs around each run of that task.
+    ///
+    /// It is for what is tied to the thread but belongs to the task, in tasks that the program does not spawn itself. `make` runs
+    /// at each spawn, in the spawner. So its hook may keep what the spawner had there. A hook's calls are those of
+    /// [`task::Builder::on_switch`](crate::task::Builder::on_switch), with the same limits: it must not suspend. A task with a
+    /// hook of its own has both: that of the runtime is called first at a switch in, and last at a switch out.
+    ///
+    /// The closure of an [`unblock`](crate::unblock), which runs on another thread, has a hook too, with one call before and one
+    /// after it. Closures that the spawner itself runs have none, such as the second one of a [`join`](fn@crate::join) that no
+    /// worker has begun. Nor have the tasks of this library that run no code of the program.
+    ///
+    /// A setting replaces the earlier one. A hook takes two allocations a task, and two calls a switch; without one a switch
+    /// costs the same as ever.
+    ///
+    /// # Panics
+    /// Not itself. A panic of `make`, so also an attempt to suspend in it, is one of the spawn. A panic of a hook ends the
+    /// process.
+    ///
+    /// # Examples
+    /// ```
+    /// # use fibra_runtime as fibra;
+    /// use std::cell::Cell;
+    /// thread_local! { static DEPTH: Cell<u32> = const { Cell::new(0) } }
+    ///
+    /// let runtime = fibra::Runtime::builder().workers(1).on_switch(|task| {
+    ///     // Tasks of a scope begin one deeper than their spawner, other tasks at 0.
+    ///     let mut other = if task.is_structured() { DEPTH.get() + 1 } else { 0 };
+    ///     move |_| other = DEPTH.replace(other)
+    /// });
+    /// runtime.run(|| {
+    ///     assert_eq!(DEPTH.get(), 1);
+    ///     let child = fibra::scope(|scope| scope.spawn(|| DEPTH.get()).join().unwrap());
+    ///     assert_eq!(child, 2);
+    ///     assert_eq!(fibra::spawn(|| DEPTH.get()).join().unwrap(), 0);
+    ///     assert_eq!(DEPTH.get(), 1);
+    /// })?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn on_switch<H>(mut self, make: impl Fn(&NewTask<'_>) -> H + Send + Sync + 'static) -> Self
+    where
+        H: FnMut(Switch) + Send + 'static,
+    {
+        self.config.on_switch = Some(HookMaker::new(make));
         self
     }
 
