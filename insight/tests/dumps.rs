@@ -204,3 +204,47 @@ fn a_running_task_has_a_stack() {
     busy.join().expect("it ends");
     assert_eq!(deep_calls(&stack), 6, "{stack:#} {:?}", functions(&stack));
 }
+
+/// Follows the note of the program as a reader from outside does, up to the numbers of all started tasks.
+#[test]
+fn the_note_in_the_binary_leads_to_all_started_tasks() {
+    let runtime = Runtime::builder().workers(2).build().expect("a runtime");
+    let parked: Vec<_> = (0..600).map(|_| runtime.spawn(task::park)).collect();
+    parked.iter().for_each(|task| until_asleep(task.task()));
+    let base = base_of_the_program();
+    let mut header = [0; 64];
+    fibra_runtime::stacks::read(base, &mut header).expect("the program's header");
+    let [headers, count] = [32, 56].map(|at| usize::from(header[at]) | usize::from(header[at + 1]) << 8);
+    let segments = (0..count).map(|index| base + headers + 56 * index);
+    let is_note = |segment: &usize| word(*segment) as u32 == 4;
+    let start = |segment: usize| base + word(segment + 16) as usize;
+    let notes = segments.filter(is_note).flat_map(|segment| {
+        // Aligned to 8 bytes, as those of the compiler that may stand beside it.
+        let end = start(segment) + word(segment + 40) as usize;
+        (start(segment)..end).step_by(8)
+    });
+    let mut found = notes.filter(|note| word(note + 8) == 1 | u64::from_ne_bytes(*b"fibra\0\0\0") << 32);
+    let place = found.next().expect("a note") + 24;
+    assert_eq!((word(place - 24), found.next()), (6 | 8 << 32, None));
+    let root = place.wrapping_add(word(place) as usize);
+    let (slots, id) = (word(root + 8) as u32, word(root + 20) >> 32);
+    let (mut chunk, mut ids) = (word(root) as usize, Vec::new());
+    while chunk > 0 {
+        let entries = (1..=slots as usize).map(|slot| word(chunk + 8 * slot) as usize);
+        // Other tests of this process have tasks as well, which may end meanwhile.
+        ids.extend(
+            entries.filter(|entry| entry & 1 == 0).filter_map(|header| read_word(header + id as usize)),
+        );
+        chunk = word(chunk) as usize;
+    }
+    assert!(parked.iter().all(|task| ids.contains(&task.task().id())));
+}
+
+fn word(address: usize) -> u64 {
+    read_word(address).expect("memory")
+}
+
+fn read_word(address: usize) -> Option<u64> {
+    let mut bytes = [0; 8];
+    fibra_runtime::stacks::read(address, &mut bytes).map(|()| u64::from_ne_bytes(bytes))
+}

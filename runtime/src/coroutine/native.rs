@@ -211,6 +211,11 @@ impl Coroutine {
         NonZeroUsize::new(self.ends.task.load(Ordering::Acquire)).filter(|saved| saved.get() > ENDED)
     }
 
+    /// The offset of the saved stack pointer, and how many bytes [`suspend`](Coroutine::suspend) pushes, for readers of
+    /// memory.
+    pub(crate) const SAVED: usize = offset_of!(Coroutine, ends) + offset_of!(Ends, task);
+    pub(crate) const PUSHED: usize = 24;
+
     /// The offset of the base of its stack, for readers of memory.
     pub(crate) const BASE: usize = offset_of!(Coroutine, stack) + Stack::BASE;
 
@@ -226,7 +231,7 @@ impl Coroutine {
         coroutine: usize,
         mut read: impl FnMut(usize) -> Option<usize>,
     ) -> Option<SavedContext> {
-        let saved = read(coroutine + offset_of!(Coroutine, ends) + offset_of!(Ends, task))?;
+        let saved = read(coroutine + Self::SAVED)?;
         context(saved, read)
     }
 
@@ -254,7 +259,7 @@ impl Drop for Coroutine {
 
 /// Reads what `suspend` has pushed.
 fn context(saved: usize, mut read: impl FnMut(usize) -> Option<usize>) -> Option<SavedContext> {
-    let (fp, sp) = (saved.checked_add(16)?, saved.checked_add(24)?);
+    let (fp, sp) = (saved.checked_add(16)?, saved.checked_add(Coroutine::PUSHED)?);
     Some(SavedContext { pc: read(saved)?, sp, fp: read(fp)? })
 }
 

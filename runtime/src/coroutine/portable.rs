@@ -126,6 +126,10 @@ impl Coroutine {
         NonZeroUsize::new(self.saved[0].load(Ordering::Acquire))
     }
 
+    /// The offset of the saved stack pointer; nothing that readers of memory need is pushed.
+    pub(crate) const SAVED: usize = offset_of!(Coroutine, saved);
+    pub(crate) const PUSHED: usize = 0;
+
     /// The offset of the base of its stack, for readers of memory.
     pub(crate) const BASE: usize = offset_of!(Coroutine, stack) + Stack::BASE;
 
@@ -144,7 +148,7 @@ impl Coroutine {
         coroutine: usize,
         mut read: impl FnMut(usize) -> Option<usize>,
     ) -> Option<SavedContext> {
-        let saved = coroutine + offset_of!(Coroutine, saved);
+        let saved = coroutine + Self::SAVED;
         let [sp, pc, fp] = [0, 1, 2].map(|index| read(saved + index * size_of::<usize>()));
         Some(SavedContext { pc: pc.filter(|pc| *pc > 0)?, sp: sp?, fp: fp? })
     }

@@ -16,6 +16,7 @@ pub(crate) mod idle;
 pub(crate) mod inbox;
 pub(crate) mod jumps;
 pub(crate) mod looks;
+pub(crate) mod note;
 pub(crate) mod observed;
 pub(crate) mod oracle;
 pub(crate) mod panics;

@@ -1,14 +1,7 @@
 //! The table of the started tasks of one worker, in chunks that never move.
 //!
-//! A debugger or a reader of a core file finds all started tasks of the process from [`ROOT`]:
-//!
-//! ```text
-//!   ROOT ──newest──▶ Chunk ──older──▶ Chunk ──older──▶ … ──▶ null
-//!    │                │ slots: odd = vacant, else the address of a Header
-//!    └ layout: where the fields of a Header lie
-//! ```
-//!
-//! Chunks are never freed. An emptied table leaves them to the next table that grows, so a reader
+//! A debugger or a reader of a core file finds the chunks of all tables from [`ROOT`]. Chunks are
+//! never freed. An emptied table leaves them to the next table that grows, so a reader
 //! follows no pointer to freed memory. All slots of an unused chunk are vacant.
 
 #![forbid(unsafe_code)]
@@ -17,36 +10,11 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::base::spin_lock::Lock;
-use crate::tasks::header::{Header, Layout, TaskRef};
+use crate::scheduler::note::{ROOT, SLOTS};
+use crate::tasks::header::{Header, TaskRef};
 
 #[cfg(test)]
 mod tests;
-
-/// Slots of one chunk.
-const SLOTS: usize = 512;
-
-/// Leads a reader of the process's memory to all started tasks.
-#[repr(C)]
-struct Root {
-    /// Marks the root in the data of the process.
-    magic: [u8; 16],
-    /// Changes with this layout, that of a chunk, or that of a header.
-    version: u32,
-    /// How many slots follow the pointer to the older chunk.
-    slots: u32,
-    layout: Layout,
-    newest: AtomicPtr<Chunk>,
-}
-
-// Kept whole: no code of the process reads the fields that readers of its memory need.
-#[used]
-static ROOT: Root = Root {
-    magic: *b"fibra task table",
-    version: 1,
-    slots: SLOTS as u32,
-    layout: Header::LAYOUT,
-    newest: AtomicPtr::new(ptr::null_mut()),
-};
 
 /// The chunks that no table uses. Chunks are made under this lock.
 static UNUSED: Lock<Vec<&'static Chunk>> = Lock::new(Vec::new());
@@ -67,9 +35,9 @@ impl Chunk {
         unused.pop().unwrap_or_else(|| {
             let slots = [const { AtomicPtr::new(vacant(0)) }; SLOTS];
             // Relaxed: the lock orders the chunks; a reader of memory needs no order.
-            let older = AtomicPtr::new(ROOT.newest.load(Ordering::Relaxed));
+            let older = AtomicPtr::new(ROOT.newest.load(Ordering::Relaxed).cast());
             let chunk = Box::leak(Box::new(Chunk { older, slots }));
-            ROOT.newest.store(chunk, Ordering::Relaxed);
+            ROOT.newest.store(ptr::from_mut(chunk).cast(), Ordering::Relaxed);
             chunk
         })
     }

@@ -37,6 +37,7 @@ use crate::tasks::switch_hook::{Hook, SwitchHook};
 use crate::timer::ring::Node;
 use crate::waiter::description::WaitRecord;
 use crate::waiter::kind::{Kind, Waiter};
+use crate::waiter::word::Word;
 
 /// Describes a task to be made.
 pub(crate) struct Origin {
@@ -223,17 +224,38 @@ const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 152);
 
 const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
-/// Tells a reader of the process's memory where the fields of a [`Header`] lie, in bytes.
+/// Tells a reader of the process's memory where the fields of a [`Header`] lie, in bytes from it where nothing else is said.
 #[repr(C)]
 pub(crate) struct Layout {
-    /// The wait word: 8 bytes, laid out as in `waiter/word.rs`.
+    /// The wait word: 8 bytes.
     pub(crate) word: u32,
+    /// The bits of the wait word that count, and their value while the task is asleep.
+    pub(crate) mask: u32,
+    pub(crate) asleep: u32,
     /// The number of the task: 8 bytes.
     pub(crate) id: u32,
     /// The pointer to the record of what it waits for, while it is asleep.
     pub(crate) record: u32,
-    /// The coroutine, which begins with the saved stack pointer where the switch is native.
-    coroutine: u32,
+    /// The coroutine on the task's own stack.
+    pub(crate) coroutine: u32,
+    /// The saved stack pointer, from a coroutine: 0 while it runs, 1 after its end.
+    pub(crate) saved: u32,
+    /// How many bytes the switch has pushed at that pointer: the address to go on at is the first word, the frame pointer the
+    /// third. 0 if these two words follow the saved pointer in the coroutine instead.
+    pub(crate) pushed: u32,
+    /// The highest address of the stack, from a coroutine.
+    pub(crate) base: u32,
+    /// The pointer to the innermost big stack; null for none.
+    pub(crate) away: u32,
+    /// The coroutine of a big stack, and the pointer to the next one out, both from the big stack.
+    pub(crate) big_coroutine: u32,
+    pub(crate) big_outer: u32,
+    /// The pointer to what the builder has set; null for nothing.
+    pub(crate) traits: u32,
+    /// The name, from there: the pointer, null for none, and the length. The text follows two words of counts.
+    pub(crate) name: u32,
+    /// The pointer to the location of the spawn, of std's layout; null for none.
+    pub(crate) spawned_at: u32,
 }
 
 impl Header {
@@ -243,9 +265,20 @@ impl Header {
 
     pub(crate) const LAYOUT: Layout = Layout {
         word: (offset_of!(Header, waiter) + offset_of!(Waiter, word)) as u32,
+        mask: Word::SLEEPS[0],
+        asleep: Word::SLEEPS[1],
         id: offset_of!(Header, id) as u32,
         record: offset_of!(Header, next) as u32,
         coroutine: offset_of!(Header, coroutine) as u32,
+        saved: Coroutine::SAVED as u32,
+        pushed: Coroutine::PUSHED as u32,
+        base: Coroutine::BASE as u32,
+        away: offset_of!(Header, away) as u32,
+        big_coroutine: offset_of!(BigStack, coroutine) as u32,
+        big_outer: offset_of!(BigStack, outer) as u32,
+        traits: offset_of!(Header, traits) as u32,
+        name: offset_of!(Traits, name) as u32,
+        spawned_at: offset_of!(Header, spawned_at) as u32,
     };
 
     #[inline(always)]

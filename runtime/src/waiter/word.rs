@@ -97,6 +97,9 @@ pub(crate) enum Fallen {
 }
 
 impl Word {
+    /// Tells readers of memory which bits count, and their value for a sleeper that is off its stack and has no wake bit.
+    pub(crate) const SLEEPS: [u32; 2] = [(ASLEEP | WAKE_MASK) as u32, ASLEEP as u32];
+
     pub(crate) const fn new() -> Self {
         Word(AtomicU64::new(0))
     }
