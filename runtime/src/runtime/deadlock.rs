@@ -26,6 +26,13 @@ impl Deadlock {
         &self.tasks
     }
 
+    pub(super) fn headline(&self) -> String {
+        match self.tasks.len() {
+            1 => "a likely deadlock: a task waits for itself".to_owned(),
+            count => format!("a likely deadlock: {count} tasks wait for each other"),
+        }
+    }
+
     pub(super) fn sleeps(&self) -> Sleeps {
         self.tasks.iter().map(|task| (task.task().id(), task.epoch)).collect()
     }
@@ -40,10 +47,7 @@ impl Deadlock {
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.tasks.len() {
-            1 => f.write_str("a likely deadlock: a task waits for itself")?,
-            count => write!(f, "a likely deadlock: {count} tasks wait for each other")?,
-        }
+        f.write_str(&self.headline())?;
         f.write_str(&in_lines(&self.tasks))
     }
 }

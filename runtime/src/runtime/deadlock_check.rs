@@ -64,7 +64,7 @@ impl Check {
             return;
         }
         let before = mem::take(&mut self.seen);
-        for deadlock in WaitGraph::of(shared).cycles() {
+        for deadlock in WaitGraph::of(shared, false).cycles() {
             let sleeps = deadlock.sleeps();
             let is_told = match before.get(&sleeps) {
                 Some(false) => deadlock.with_stacks().inspect(|deadlock| self.tell(deadlock)).is_some(),

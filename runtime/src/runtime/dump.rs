@@ -8,10 +8,11 @@ use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
 use crate::base::clock;
-use crate::runtime::report;
+use crate::runtime::deadlock::Deadlock;
+use crate::runtime::wait_graph::WaitGraph;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::shared::Shared;
-use crate::scheduler::waits::{TaskDump, look_at};
+use crate::scheduler::waits::TaskDump;
 use crate::scheduler::waits_for::WaitsFor;
 use crate::tasks::sleeper::{Frames, TaskState};
 use crate::tasks::task::Task;
@@ -28,16 +29,15 @@ pub struct Dump {
     pub(super) tasks: Vec<TaskDump>,
     /// Unstarted tasks that are in no list.
     pub(super) unstarted: u64,
+    pub(super) cycles: Vec<Deadlock>,
     symbols: OnceLock<Symbols>,
 }
 
 impl Dump {
     pub(super) fn of(shared: &Shared) -> Self {
-        let (tasks, unstarted) = report::all(shared);
-        let mut tasks = look_at(tasks, true);
+        let WaitGraph { mut tasks, unstarted, cycles, .. } = WaitGraph::of(shared, true);
         tasks.retain(|task| task.state() != TaskState::Ended);
-        tasks.sort_by_key(|task| task.task().id());
-        Dump { time: clock::wall(), tasks, unstarted, symbols: OnceLock::new() }
+        Dump { time: clock::wall(), tasks, unstarted, cycles, symbols: OnceLock::new() }
     }
 
     /// Returns the tasks, in the order of their ids.
@@ -50,6 +50,11 @@ impl Dump {
     /// Tasks in the queues of the workers are counted, and cannot be listed.
     pub fn unstarted(&self) -> u64 {
         self.unstarted
+    }
+
+    /// Returns the tasks that wait for each other, as [`WaitGraph::cycles`] does: each cycle is a likely deadlock.
+    pub fn cycles(&self) -> &[Deadlock] {
+        &self.cycles
     }
 
     /// Returns the dump as text in which tasks of one state and one stack stand together, most first.
@@ -86,6 +91,17 @@ impl Dump {
         }
         let unstarted = self.tasks.iter().filter(|task| task.state() == TaskState::Unstarted).count();
         writeln!(f, ", {} unstarted", unstarted as u64 + self.unstarted)
+    }
+
+    /// Writes a line for each cycle: the text ends with them.
+    fn write_cycles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cycles.iter().try_for_each(|cycle| {
+            write!(f, "\n{}", cycle.headline())?;
+            for (index, task) in cycle.tasks().iter().enumerate() {
+                write!(f, "{}{}", if index == 0 { ": " } else { ", " }, task.task())?;
+            }
+            writeln!(f)
+        })
     }
 
     fn write_stack(&self, f: &mut fmt::Formatter<'_>, task: &TaskDump) -> fmt::Result {
@@ -148,7 +164,8 @@ impl fmt::Display for Dump {
         self.tasks.iter().try_for_each(|task| {
             writeln!(f, "\n{task}")?;
             self.write_stack(f, task)
-        })
+        })?;
+        self.write_cycles(f)
     }
 }
 
@@ -204,7 +221,7 @@ impl fmt::Display for Grouped<'_> {
             writeln!(f, "{}", if tasks.len() > NAMED { ", …" } else { "" })?;
             dump.write_stack(f, tasks[0])?;
         }
-        Ok(())
+        dump.write_cycles(f)
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt::{self, Write};
 use std::process;
 
 use crate::base::clock;
+use crate::runtime::deadlock::Deadlock;
 use crate::runtime::dump::{Dump, Utc};
 use crate::scheduler::waits::TaskDump;
 use crate::scheduler::waits_for::{Owner, WaitsFor};
@@ -19,7 +20,7 @@ impl Dump {
     /// Returns the dump as JSON in the shape of JDK's thread dump.
     ///
     /// Scopes and groups are thread containers. Beside JDK's fields a thread has `taskState`, `age`, `spawnedAt` and
-    /// `waitsFor`; times are in seconds.
+    /// `waitsFor`; times are in seconds. `cycles` has the ids of tasks that wait for each other, a list for each cycle.
     ///
     /// # Examples
     /// ```
@@ -65,7 +66,10 @@ impl Dump {
             }
             _ = write!(out, r#"],"threadCount":{}}}"#, tasks.len());
         }
-        out.push_str("]}}");
+        out.push_str("],");
+        let ids = |cycle: &Deadlock| cycle.tasks().iter().map(|task| task.task().id()).collect::<Vec<_>>();
+        // A list of numbers is debugged as JSON has it.
+        _ = write!(out, r#""cycles":{:?}}}}}"#, self.cycles.iter().map(ids).collect::<Vec<_>>());
         out
     }
 }

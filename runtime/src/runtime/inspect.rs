@@ -118,7 +118,7 @@ impl Handle {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn wait_graph(&self) -> WaitGraph {
-        WaitGraph::of(self.shared())
+        WaitGraph::of(self.shared(), false)
     }
 }
 

@@ -36,20 +36,22 @@ use crate::waiter::word::Snapshot;
 /// leaked it, and a task outside of a cycle may cancel one in it. So a cycle is a likely deadlock.
 #[derive(Debug)]
 pub struct WaitGraph {
-    tasks: Vec<TaskDump>,
+    pub(super) tasks: Vec<TaskDump>,
+    /// Unstarted tasks that are in no list.
+    pub(super) unstarted: u64,
     nodes: Vec<Node>,
-    cycles: Vec<Deadlock>,
+    pub(super) cycles: Vec<Deadlock>,
     all_asleep: bool,
 }
 
 impl WaitGraph {
-    pub(super) fn of(shared: &Shared) -> Self {
+    pub(super) fn of(shared: &Shared, with_stacks: bool) -> Self {
         let (mut tasks, unstarted) = report::all(shared);
         tasks.sort_by_key(|(task, _)| task.id());
         let only_tasks: Vec<Task> = tasks.iter().map(|(task, _)| task.clone()).collect();
         let words = || only_tasks.iter().map(|task| task.header().waiter.word.why()).collect::<Vec<_>>();
         let before = words();
-        let tasks = look_at(tasks, false);
+        let tasks = look_at(tasks, with_stacks);
         let places = Places::of(&tasks, unstarted == 0);
         let nodes: Vec<_> = tasks.iter().zip(&before).map(|(seen, word)| places.node(seen, *word)).collect();
         let cycles = wait_cycles::cycles(&nodes);
@@ -65,7 +67,7 @@ impl WaitGraph {
         let dump = |index: usize| tasks[index].clone();
         let deadlock = |cycle: Vec<usize>| Deadlock::of(cycle.into_iter().map(dump).collect());
         let cycles = cycles.into_iter().filter(is_same).map(deadlock).collect();
-        WaitGraph { cycles, all_asleep: all_asleep && before == after, nodes, tasks }
+        WaitGraph { cycles, all_asleep: all_asleep && before == after, nodes, tasks, unstarted }
     }
 
     /// Returns the cycles: tasks that wait for each other, which nothing inside the runtime can end but a cancel.

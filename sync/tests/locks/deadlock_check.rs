@@ -109,6 +109,24 @@ fn a_cycle_of_two_mutexes_is_reported_once() {
 }
 
 #[test]
+fn a_dump_names_the_cycles_at_its_end() {
+    let _guard = hang_guard();
+    let (runtime, reports) = two_mutexes(None);
+    let dump = runtime.handle().dump();
+    let [cycle] = dump.cycles() else { panic!("one cycle: {dump}") };
+    let [left, right] = cycle.tasks() else { panic!("two tasks: {cycle}") };
+    let (left, right) = (left.task(), right.task());
+    let line = format!("\na likely deadlock: 2 tasks wait for each other: {left}, {right}\n");
+    assert!(dump.to_string().ends_with(&line), "{dump}");
+    assert!(dump.grouped().to_string().ends_with(&line), "{}", dump.grouped());
+    let ids = format!(r#"],"cycles":[[{}, {}]]}}}}"#, left.id(), right.id());
+    assert!(dump.to_json().ends_with(&ids), "{}", dump.to_json());
+    _ = reports.recv();
+    // No cancel ends a wait for a mutex, so the runtime would not end.
+    std::mem::forget(runtime);
+}
+
+#[test]
 fn a_timed_lock_is_no_deadlock() {
     let _guard = hang_guard();
     let (runtime, reports) = two_mutexes(Some(Duration::from_secs(3600)));
