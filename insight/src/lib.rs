@@ -3,6 +3,8 @@
 
 mod library;
 mod modules;
+#[cfg_attr(not(test), expect(dead_code, reason = "the encoders that use it come next"))]
+mod protobuf;
 mod sample;
 mod symbols;
 mod sys;
