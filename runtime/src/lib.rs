@@ -25,6 +25,8 @@ mod tasks;
 pub mod time;
 mod timer;
 #[doc(hidden)]
+pub mod trace;
+#[doc(hidden)]
 pub mod wait;
 mod waiter;
 

@@ -21,6 +21,8 @@ mod clock;
 mod context;
 #[path = "../src/scheduler/ending.rs"]
 mod ending;
+#[path = "../src/scheduler/event_ring.rs"]
+mod event_ring;
 #[path = "loom/gate.rs"]
 mod gate;
 #[path = "loom/holders.rs"]
@@ -103,6 +105,8 @@ mod any_models;
 mod biased_models;
 #[path = "loom/cancel_flags_models.rs"]
 mod cancel_flags_models;
+#[path = "loom/event_ring_models.rs"]
+mod event_ring_models;
 #[path = "loom/home_models.rs"]
 mod home_models;
 #[path = "loom/idle_models.rs"]

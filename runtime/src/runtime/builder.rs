@@ -8,8 +8,8 @@ mod watches;
 use std::fmt;
 use std::io;
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::base::clock;
@@ -37,6 +37,7 @@ use crate::scheduler::oracle::Oracle;
 use crate::scheduler::panics;
 use crate::scheduler::queue;
 use crate::scheduler::runtimes;
+use crate::scheduler::samples::Observed;
 use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::virtual_time::VirtualTime;
@@ -294,7 +295,8 @@ impl<R: From<Runtime>> Builder<R> {
         overflow_report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| {
-            Arc::new(Block::new(index, queue.thief(), self.config.histograms))
+            let observed = Observed::new(self.config.watched, self.config.histograms.is_some());
+            Arc::new(Block::new(index, queue.thief(), observed, self.config.histograms))
         };
         let blocks: Box<[_]> = queues.iter().enumerate().map(block).collect();
         let reserve = stacks::Config { max_stacks: None, ..self.stacks.clone() };
@@ -308,6 +310,7 @@ impl<R: From<Runtime>> Builder<R> {
             live: Arc::new(LiveTasks::new(self.config.max_tasks)),
             started: clock::machine(),
             stalls: AtomicU64::new(0),
+            recorder: Mutex::new(None),
             ending: Ending::new(),
             virtual_time: VirtualTime::new(&blocks[0]),
             blocks,

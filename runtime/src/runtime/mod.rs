@@ -12,6 +12,7 @@ pub(crate) mod inspect;
 pub(crate) mod metrics;
 pub(crate) mod owner;
 pub(crate) mod prometheus;
+pub(crate) mod recording;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod shutdown;

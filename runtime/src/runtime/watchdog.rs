@@ -8,8 +8,8 @@
 
 use std::fmt;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -140,6 +140,13 @@ fn watch(
 fn tell(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) {
     // Relaxed: a count that publishes nothing.
     shared.stalls.fetch_add(1, Ordering::Relaxed);
+    let recorder = shared.recorder.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(recorder) = recorder
+        && let Err(error) =
+            guarded("the hook of the recorder", || recorder(&stall.task, stall.worker, stall.held))
+    {
+        say(format_args!("{error} at this: {stall}"));
+    }
     match hook {
         None => {
             let mut text = format!("{stall}, longer than the limit of {limit:?}");

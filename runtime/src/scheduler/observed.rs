@@ -7,15 +7,18 @@
 
 #![forbid(unsafe_code)]
 
+use crate::coroutine::stop::Resumed;
+use crate::scheduler::event::Event;
 use crate::scheduler::worker::Worker;
 use crate::tasks::header::TaskRef;
 
 impl Worker {
     /// Notes that a task begins a run. Returns when it begins, if the run is measured.
     pub(super) fn run_begins(&self, task: TaskRef) -> Option<u64> {
-        if self.observed.is_watched() {
+        if self.block.observed.is_watched() {
             self.block.run.begin(task);
         }
+        self.record(Event::Runs(task.header().id.get()));
         let histograms = self.block.histograms.as_deref()?;
         let stamp = task.header().timer.take_stamp();
         let is_due = self.samples.runs.is_due(histograms.every);
@@ -29,10 +32,11 @@ impl Worker {
         is_due.then_some(now)
     }
 
-    /// Notes that the run of a task ends, which goes on later if it has yielded.
-    pub(super) fn run_ends(&self, task: TaskRef, begin: Option<u64>, has_yielded: bool) {
+    /// Notes that the run of a task ends.
+    pub(super) fn run_ends(&self, task: TaskRef, begin: Option<u64>, resumed: Resumed) {
+        self.record_stop(task, resumed);
         let Some(histograms) = self.block.histograms.as_deref() else { return };
-        let is_due = has_yielded && self.samples.wakes.is_due(histograms.every);
+        let is_due = resumed == Resumed::YIELDED && self.samples.wakes.is_due(histograms.every);
         if begin.is_none() && !is_due {
             return;
         }
@@ -45,25 +49,32 @@ impl Worker {
         }
     }
 
-    /// Notes that a task is ready, which was woken or spawned.
+    /// Notes that a task is ready, which was woken or spawned as `event` tells.
     #[cold]
-    pub(super) fn note_ready(&self, task: TaskRef) {
+    pub(super) fn note_ready(&self, task: TaskRef, event: fn(u64) -> Event) {
+        let header = task.header();
+        self.record(event(header.id.get()));
+        if let (Event::Spawns(_), Some(place)) = (event(0), header.spawned_at()) {
+            self.record(Event::SpawnedAt(place));
+        }
         if let Some(histograms) = self.block.histograms.as_deref()
             && self.samples.wakes.is_due(histograms.every)
         {
             let arrived = self.samples.arrived.get();
-            task.header().timer.stamp(if arrived > 0 { arrived } else { histograms.cycles.read() });
+            header.timer.stamp(if arrived > 0 { arrived } else { histograms.cycles.read() });
         }
     }
 
     /// Notes that the worker begins to take tasks that other threads have woken.
     pub(super) fn arrivals_begin(&self) {
+        self.tracer.cause.set(Event::Takes);
         if let Some(histograms) = self.block.histograms.as_deref() {
             self.samples.arrived.set(histograms.take_arrival());
         }
     }
 
     pub(super) fn arrivals_end(&self) {
+        self.tracer.cause.set(Event::Wakes);
         self.samples.arrived.set(0);
     }
 }

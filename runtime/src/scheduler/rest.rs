@@ -5,6 +5,7 @@
 use std::time::{Duration, Instant};
 
 use crate::base::clock;
+use crate::scheduler::event::Event;
 use crate::scheduler::idle::Sight;
 use crate::scheduler::polling;
 use crate::scheduler::start::STACK_RETRY;
@@ -153,7 +154,10 @@ impl Worker {
         let came = if self.block.begin_park() {
             let came = self.sees_work(sight);
             self.block.counters.parks.add(u64::from(!came));
-            let events = self.poll_driver(if came { Some(Duration::ZERO) } else { timeout });
+            let events = match came {
+                true => self.poll_driver(Some(Duration::ZERO)),
+                false => self.park_in_driver(timeout),
+            };
             self.polling.note_batch(events);
             self.note_waited(timer, begin);
             came
@@ -174,6 +178,13 @@ impl Worker {
             self.tell_thieves();
         }
         leaves
+    }
+
+    fn park_in_driver(&self, timeout: Option<Duration>) -> usize {
+        self.record(Event::Parks);
+        let events = self.poll_driver(timeout);
+        self.record(Event::Unparks);
+        events
     }
 
     /// Looks for work after the worker is counted as parked: the load of the store-load pairs of

@@ -10,6 +10,7 @@ use crate::coroutine::stop::Resumed;
 use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;
 use crate::scheduler::current;
+use crate::scheduler::event::Event;
 use crate::scheduler::panics;
 use crate::scheduler::tuning::{STARTS, TICK_PICKS};
 use crate::scheduler::worker::{Round, Side, Worker};
@@ -242,6 +243,9 @@ impl Worker {
         self.may_migrate.set(self.may_migrate.get() || stolen);
         let came = stolen || (!block.is_resting() && block.placed.steal_batch(&self.stealable));
         self.block.counters.thefts.add(u64::from(came));
+        if came {
+            self.record(Event::Steals(block.index));
+        }
         // Other thieves may have taken some of them already.
         self.block.counters.stolen.add(self.stealable.len().saturating_sub(before) as u64);
         came
@@ -254,6 +258,7 @@ impl Worker {
             panic!("the driver of worker {} cannot wait any more: {error}", self.block.index);
         }
         self.block.counters.polls.add(1);
+        self.tracer.time_passes();
         let events = ready.len();
         self.block.counters.events.add(events as u64);
         self.wake_batch(ready.drain());
@@ -278,7 +283,7 @@ impl Worker {
 
     #[inline(always)]
     fn resume(&self, task: TaskRef) {
-        if self.observed.is_any() {
+        if self.block.observed.is_any() {
             cold_path();
             return self.resume_observed(task);
         }
@@ -310,7 +315,7 @@ impl Worker {
         let resumed = unsafe { header.coroutine.resume() };
         self.context().set_running(None);
         if OBSERVED {
-            self.run_ends(task, begin, matches!(resumed, Resumed::YIELDED));
+            self.run_ends(task, begin, resumed);
         }
         if thread::panicking() {
             cold_path();

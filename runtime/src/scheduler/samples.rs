@@ -1,37 +1,71 @@
-//! What a worker notes of runs and wakes, and which of them it measures.
+//! What a worker notes of runs and wakes, which of them it measures, and where it records them.
 
 #![forbid(unsafe_code)]
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::scheduler::event::{Event, Track};
 
 /// Tells what a worker notes, in one byte for the loop to test.
-#[derive(Clone, Copy)]
-pub(super) struct Observed(u8);
+pub(crate) struct Observed(AtomicU8);
 
 impl Observed {
     /// A thread watches how long tasks run.
     const WATCHED: u8 = 1;
     /// There are histograms.
-    const MEASURED: u8 = 2;
+    const MEASURED: u8 = 1 << 1;
+    /// There is a recorder.
+    const TRACED: u8 = 1 << 2;
+    /// The recorder is new or gone, and the worker has not noticed.
+    const CHANGED: u8 = 1 << 3;
 
-    pub(super) fn new(is_watched: bool, is_measured: bool) -> Self {
+    pub(crate) fn new(is_watched: bool, is_measured: bool) -> Self {
         let bit = |bit, is_set| if is_set { bit } else { 0 };
-        Observed(bit(Self::WATCHED, is_watched) | bit(Self::MEASURED, is_measured))
+        Observed(AtomicU8::new(bit(Self::WATCHED, is_watched) | bit(Self::MEASURED, is_measured)))
     }
 
     #[inline(always)]
-    pub(super) fn is_any(self) -> bool {
-        self.0 != 0
-    }
-
-    pub(super) fn is_watched(self) -> bool {
-        self.0 & Self::WATCHED != 0
+    fn has(&self, bits: u8) -> bool {
+        // Relaxed: what comes with a change is read after `takes_change`.
+        self.0.load(Ordering::Relaxed) & bits != 0
     }
 
     #[inline(always)]
-    pub(super) fn is_measured(self) -> bool {
-        self.0 & Self::MEASURED != 0
+    pub(super) fn is_any(&self) -> bool {
+        self.has(u8::MAX)
+    }
+
+    pub(super) fn is_watched(&self) -> bool {
+        self.has(Self::WATCHED)
+    }
+
+    /// Returns true if wakes and spawns are noted.
+    #[inline(always)]
+    pub(super) fn is_noted(&self) -> bool {
+        self.has(Self::MEASURED | Self::TRACED | Self::CHANGED)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_traced(&self) -> bool {
+        self.has(Self::TRACED | Self::CHANGED)
+    }
+
+    /// Says that there is a recorder now, or none. Called by any thread.
+    pub(super) fn set_traced(&self, is_traced: bool) {
+        if !is_traced {
+            self.0.fetch_and(!Self::TRACED, Ordering::Relaxed);
+        }
+        // Release: pairs with the Acquire in `takes_change`.
+        self.0.fetch_or(Self::CHANGED | if is_traced { Self::TRACED } else { 0 }, Ordering::Release);
+    }
+
+    /// Returns true if the recorder has changed since the last call. Called by the worker.
+    pub(super) fn takes_change(&self) -> bool {
+        // Acquire: pairs with the Release in `set_traced`.
+        self.has(Self::CHANGED) && self.0.fetch_and(!Self::CHANGED, Ordering::Acquire) & Self::CHANGED != 0
     }
 }
 
@@ -54,5 +88,41 @@ impl Countdown {
         let left = self.0.get();
         self.0.set(left.checked_sub(1).unwrap_or(every.get() - 1));
         left == 0
+    }
+}
+
+/// The ring that a worker is to use: set by a recorder, taken up by the worker.
+#[derive(Default)]
+pub(crate) struct RingSlot(Mutex<Option<Arc<Track>>>);
+
+impl RingSlot {
+    pub(super) fn set(&self, ring: Option<Arc<Track>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ring;
+    }
+
+    pub(super) fn get(&self) -> Option<Arc<Track>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The worker's side of a recording.
+pub(super) struct Tracer {
+    pub(super) ring: RefCell<Option<Arc<Track>>>,
+    /// The last reading of the counter, unless much was done since; else 0.
+    pub(super) recent: Cell<u64>,
+    /// Why tasks are made ready.
+    pub(super) cause: Cell<fn(u64) -> Event>,
+}
+
+impl Default for Tracer {
+    fn default() -> Self {
+        Tracer { ring: RefCell::default(), recent: Cell::default(), cause: Cell::new(Event::Wakes) }
+    }
+}
+
+impl Tracer {
+    /// Says that time passes, so that the next run reads the counter again.
+    pub(super) fn time_passes(&self) {
+        self.recent.set(0);
     }
 }

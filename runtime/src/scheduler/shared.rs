@@ -4,8 +4,8 @@
 
 use std::any::Any;
 use std::num::{NonZeroU32, NonZeroU64};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
@@ -66,6 +66,9 @@ pub(crate) trait PoolThreads: Any + Send + Sync {
     fn task_on(&self, thread: i32) -> Option<Task>;
 }
 
+/// Takes a task, the index of its worker, and for how long the task has held that.
+pub(crate) type StallHook = dyn Fn(&Task, usize, Duration) + Send + Sync;
+
 /// Holds what all workers of one runtime share.
 ///
 /// Fields that change while they run have cache lines of their own, apart from the read-only ones.
@@ -87,6 +90,8 @@ pub(crate) struct Shared {
     pub(crate) started: Instant,
     /// How often a task held its worker for too long.
     pub(crate) stalls: AtomicU64,
+    /// Is told of stalls. Set while there is a recorder.
+    pub(crate) recorder: Mutex<Option<Arc<StallHook>>>,
     pub(crate) ending: Ending,
     pub(crate) virtual_time: VirtualTime,
 }

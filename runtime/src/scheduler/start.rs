@@ -39,6 +39,7 @@ impl Worker {
         if self.place_elsewhere(task) {
             return false;
         }
+        self.tracer.time_passes();
         match self.take_stack(task) {
             Ok(stack) => {
                 if !self.lacks_stacks() {

@@ -18,6 +18,7 @@
 //! | `budget.rs` | the operation budget |
 //! | `counters.rs`, `histogram.rs` | what it counts and measures |
 //! | `observed.rs`, `samples.rs` | what it notes of single runs and wakes, by choice |
+//! | `trace.rs`, `event.rs`, `event_ring.rs` | what it records for a trace; the ring is modelled |
 //! | `simulated.rs` | which task runs next in a simulation |
 //! | `jumps.rs` | when a paused clock moves |
 //! | `tuning.rs` | how often it checks its sources, and when it sends tasks elsewhere |
@@ -39,12 +40,13 @@ use crate::scheduler::block::Block;
 use crate::scheduler::counters::Counters;
 use crate::scheduler::driver;
 use crate::scheduler::driver::{Driver, Id, Ready};
+use crate::scheduler::event::Event;
 use crate::scheduler::looks::{Looks, PeerWatch};
 use crate::scheduler::oracle::Simulation;
 use crate::scheduler::polling::Polling;
 use crate::scheduler::queue;
 use crate::scheduler::queue::{Local, Stealable};
-use crate::scheduler::samples::{Observed, Samples};
+use crate::scheduler::samples::{Samples, Tracer};
 use crate::scheduler::shared;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::tuning;
@@ -114,9 +116,8 @@ pub(crate) struct Worker {
     pub(super) random: Random,
     /// There are other workers.
     pub(super) has_peers: bool,
-    /// What is noted of each run and wake.
-    pub(super) observed: Observed,
     pub(super) samples: Samples,
+    pub(super) tracer: Tracer,
     /// How many operations the running task has before the one at which it yields. Negative from that one on.
     pub(super) budget: Cell<i64>,
     pub(super) picks: Cell<u32>,
@@ -183,8 +184,8 @@ impl Worker {
             ready: RefCell::new(Ready::new()),
             context: Context::new(Arc::clone(&shared.live)),
             has_peers: shared.blocks.len() > 1,
-            observed: Observed::new(shared.config.watched, block.histograms.is_some()),
             samples: Samples::default(),
+            tracer: Tracer::default(),
             budget: Cell::new(0),
             picks: Cell::new(0),
             coarse: Cell::new(clock::coarse()),
@@ -312,8 +313,8 @@ impl Worker {
     /// Queues a task that was spawned on this worker and has not run.
     pub(crate) fn spawned(&self, task: TaskRef) {
         self.block.counters.tasks.spawn();
-        if self.observed.is_measured() {
-            self.note_ready(task);
+        if self.block.observed.is_noted() {
+            self.note_ready(task, Event::Spawns);
         }
         match task.header().nature {
             Nature::Local => {
@@ -349,8 +350,8 @@ impl Worker {
         if task.header().is_timed() {
             self.disarm_timer(task);
         }
-        if self.observed.is_measured() {
-            self.note_ready(task);
+        if self.block.observed.is_noted() {
+            self.note_ready(task, self.tracer.cause.get());
         }
         self.queue(task);
     }
@@ -391,6 +392,7 @@ impl Worker {
 
     #[inline(never)]
     pub(super) fn expire_timers(&self) {
+        self.tracer.cause.set(Event::TimerWakes);
         self.wheel.expire(clock::now(), |node| {
             // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on
             // its way to this worker, which disarms before anything else. So the task has not
@@ -404,6 +406,7 @@ impl Worker {
                 self.make_ready(task);
             }
         });
+        self.tracer.cause.set(Event::Wakes);
     }
 
     /// Queues a sleeping task that the caller, on this worker's thread, was told to queue.
@@ -414,6 +417,7 @@ impl Worker {
             return self.make_ready(task);
         }
         cold_path();
+        self.record(Event::Wakes(task.header().id.get()));
         Block::deliver(home, task);
     }
 

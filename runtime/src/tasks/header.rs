@@ -35,7 +35,7 @@ use crate::tasks::refs::Refs;
 use crate::tasks::slow_path_flags::{SlowPath, SlowPathFlags};
 use crate::tasks::switch_hook::{Hook, SwitchHook};
 use crate::timer::ring::Node;
-use crate::waiter::description::WaitRecord;
+use crate::waiter::description::{WaitDescription, WaitRecord};
 use crate::waiter::kind::{Kind, Waiter};
 use crate::waiter::word::Word;
 
@@ -589,7 +589,7 @@ impl TaskRef {
     /// Called by the party that queues the task, and by the queue.
     #[inline]
     pub(crate) fn set_next(self, next: Option<TaskRef>) {
-        // Release: pairs with the Acquire in `sleeps_for_tasks`.
+        // Release: pairs with the Acquire in `noted_wait`.
         self.header().next.store(next.map_or(ptr::null_mut(), TaskRef::as_ptr), Ordering::Release);
     }
 
@@ -611,17 +611,27 @@ impl TaskRef {
     /// # Safety
     /// The caller is the home worker of the task, and runs no task.
     pub(crate) unsafe fn sleeps_for_tasks(self) -> bool {
+        let is_asleep = self.header().waiter.word.why().is_asleep();
+        // SAFETY: by this function's contract.
+        is_asleep && unsafe { self.noted_wait() }.is_some_and(|wait| !wait.is_ended_by_outside())
+    }
+
+    /// Returns what the task sleeps for, or is about to. `None` if it was woken meanwhile.
+    ///
+    /// # Safety
+    /// The task has left its stack for a sleep on the calling worker, which runs no task and has not resumed it since.
+    pub(crate) unsafe fn noted_wait(self) -> Option<&'static WaitDescription> {
         let word = || self.header().waiter.word.why();
         let seen = word();
         // Acquire: pairs with the Release in `set_next`. A waker changes the word before it queues the task. So if this
-        // is not the record that the task noted, the word has changed since.
+        // is not the record that the task noted, the word has changed since. Before it counts as asleep, no waker queues it.
         let record = self.header().next.load(Ordering::Acquire).cast::<WaitRecord>();
-        if !seen.is_asleep() || word() != seen {
-            return false;
+        if (seen.asleep && seen.is_woken()) || word() != seen {
+            return None;
         }
         // SAFETY: each sleep notes a record, which is a constant or lies in the frame of the sleep. The task does not
-        // leave that frame before its home worker, the caller, resumes it.
-        !unsafe { &*record }.is_ended_by_outside()
+        // leave that frame before the caller resumes it.
+        Some(unsafe { &*record }.description())
     }
 
     pub(crate) fn waiter(self) -> NonNull<Waiter> {

@@ -93,6 +93,16 @@ impl WaitDescription {
         self
     }
 
+    /// Returns the name of the waits.
+    pub fn name(&self) -> String {
+        text_of([self.0[1], self.0[2]])
+    }
+
+    /// Returns true if the system or a pool may end the waits.
+    pub(crate) fn is_ended_by_outside(&self) -> bool {
+        self.0[3] >= EndedBy::Outside as u64
+    }
+
     /// Adds the offset of the owner's address.
     pub const fn owner_address(self, offset: isize) -> Self {
         self.owner_number(offset, IS_ADDRESS)
@@ -144,9 +154,8 @@ impl<P> WaitRecord<P> {
         &self.object
     }
 
-    /// Returns true if the system or a pool may end the wait.
-    pub(crate) fn is_ended_by_outside(&self) -> bool {
-        self.description.0[3] >= EndedBy::Outside as u64
+    pub(crate) fn description(&self) -> &'static WaitDescription {
+        self.description
     }
 
     /// Returns the address that a task keeps while it sleeps.
@@ -198,7 +207,6 @@ pub(crate) fn interpret(
     else {
         return None;
     };
-    let name = [first, second].map(u64::to_ne_bytes).concat();
     let place = |offset: u64, base: usize| (offset != NONE).then(|| base.wrapping_add(offset as usize));
     let owner = place(owner, object).and_then(|at| words(at, read)).and_then(|[word]| match shift as u32 {
         IS_ADDRESS => {
@@ -219,7 +227,7 @@ pub(crate) fn interpret(
         arm = pointers(at, read);
     }
     Some(Found {
-        name: String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned(),
+        name: text_of([first, second]),
         ended_by: match ended_by {
             0 => EndedBy::Task,
             1 => EndedBy::Clock,
@@ -248,6 +256,12 @@ pub(crate) fn is_record(bytes: &[u8], known: &HashMap<usize, Vec<u8>>) -> bool {
     let description = bytes.first_chunk().map(|bytes| usize::from_ne_bytes(*bytes));
     let known = description.and_then(|description| known.get(&description));
     bytes.len() == size_of::<WaitRecord>() && known.is_some_and(|known| is_description(known))
+}
+
+/// Returns the text in two words, which is padded with zeros.
+fn text_of(words: [u64; 2]) -> String {
+    let bytes = words.map(u64::to_ne_bytes);
+    String::from_utf8_lossy(bytes.as_flattened()).trim_end_matches('\0').to_owned()
 }
 
 /// Reads words of 8 bytes.

@@ -1,0 +1,90 @@
+//! A recording of what the workers of a runtime do.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use crate::base::cycles::Cycles;
+use crate::runtime::handle::Handle;
+use crate::scheduler::block::Block;
+use crate::scheduler::event::{self, Event, Track};
+use crate::scheduler::shared::{Shared, StallHook};
+use crate::tasks::task::Task;
+
+/// Makes the workers of a runtime record what they do, until dropped.
+pub struct Recording {
+    shared: Arc<Shared>,
+    rings: Vec<Arc<Track>>,
+    /// The counter of the machine at the begin.
+    begin: u64,
+}
+
+/// What is recorded of one worker.
+pub struct Recorded {
+    /// The system's number of its thread, once that has started.
+    pub thread: Option<i32>,
+    /// Its last events in their order, with the times since the begin of the recording.
+    pub events: Vec<(Duration, Event)>,
+    /// How many events there were before those.
+    pub lost: u64,
+}
+
+impl Recording {
+    /// Begins to record so many events for each worker, a power of two. `on_stall` is called at each stall that the runtime's
+    /// watch finds, with the worker's index and how long the task has held it.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if the runtime is recorded already.
+    pub fn start(
+        handle: &Handle,
+        events: usize,
+        on_stall: impl Fn(&Task, usize, Duration) + Send + Sync + 'static,
+    ) -> io::Result<Self> {
+        let shared = Arc::clone(handle.shared());
+        let on_stall: Arc<StallHook> = Arc::new(on_stall);
+        let begin = Cycles::of_machine().read();
+        let rings: Vec<_> = shared.blocks.iter().map(|_| Arc::new(Track::new(events))).collect();
+        {
+            let mut recorder = shared.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+            if recorder.is_some() {
+                let text = "the runtime has a recorder already, which is to be dropped first";
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
+            *recorder = Some(on_stall);
+            shared.blocks.iter().zip(&rings).for_each(|(block, ring)| block.record_into(Some(ring)));
+        }
+        Ok(Recording { shared, rings, begin })
+    }
+
+    /// Returns how long the recording lasts so far.
+    pub fn time(&self) -> Duration {
+        self.since_begin(Cycles::of_machine().read())
+    }
+
+    /// Returns what is recorded of each worker. Nothing is stopped.
+    pub fn read(&self) -> Vec<Recorded> {
+        let of_worker = |(ring, block): (&Arc<Track>, &Arc<Block>)| {
+            let (events, lost) = ring.read();
+            let events = events.into_iter().map(|(count, event)| (self.since_begin(count), event)).collect();
+            Recorded { thread: block.thread(), events, lost }
+        };
+        self.rings.iter().zip(&self.shared.blocks).map(of_worker).collect()
+    }
+
+    fn since_begin(&self, count: u64) -> Duration {
+        Duration::from_nanos(Cycles::of_machine().nanos(event::since(self.begin, count)))
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let mut recorder = self.shared.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.blocks.iter().for_each(|block| block.record_into(None));
+        let hook = recorder.take();
+        // The hook is dropped without the lock.
+        drop(recorder);
+        drop(hook);
+    }
+}
