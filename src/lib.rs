@@ -16,6 +16,8 @@ pub mod metrics {
 #[doc = include_str!("half_done.md")]
 pub mod half_done {}
 
+#[cfg(feature = "insight")]
+pub use fibra_insight as insight;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio", feature = "tokio-io"))]
 pub use fibra_io::compat;
 pub use fibra_io::{Pollable, fs, io, net, os, process};

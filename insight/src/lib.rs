@@ -3,12 +3,17 @@
 
 mod library;
 mod modules;
-#[cfg_attr(not(test), expect(dead_code, reason = "the encoders that use it come next"))]
+mod perfetto;
 mod protobuf;
+mod recorder;
 mod sample;
 mod symbols;
 mod sys;
+mod trace;
 mod unwinder;
 mod walk;
 
+pub use fibra_runtime::trace::Event;
+pub use recorder::{FlightRecorder, Span, span};
+pub use trace::{StallEvent, Trace, TraceEvent};
 pub use unwinder::{install, sample_by, unwinder};

@@ -1,0 +1,5 @@
+//! The flight recorder and its traces.
+
+mod decoder;
+mod files;
+mod recorders;
