@@ -1,9 +1,13 @@
 #![doc = include_str!("../README.md")]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod interner;
 mod library;
 mod modules;
 mod perfetto;
+mod pprof;
+mod profile;
+mod profiler;
 mod protobuf;
 mod recorder;
 mod sample;
@@ -16,4 +20,6 @@ mod walk;
 pub use fibra_runtime::trace::Event;
 pub use recorder::{FlightRecorder, Span, span};
 pub use trace::{StallEvent, Trace, TraceEvent};
+pub use profile::Profile;
+pub use profiler::{Profiler, profile};
 pub use unwinder::{install, sample_by, unwinder};

@@ -1,8 +1,9 @@
-//! What a dump of many sleepers costs. Run it in release: `cargo test --release -p fibra-insight --test cost -- --ignored
+//! What dumps and profiles of many sleepers cost. Run it in release: `cargo test --release -p fibra-insight --test cost -- --ignored
 //! --nocapture`.
 
 mod common;
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use common::{deep, until_asleep};
@@ -35,5 +36,38 @@ fn a_dump_of_a_hundred_thousand_sleepers() {
              {full} bytes in full in {to_text:.0?}",
             dump.tasks().len()
         );
+    }
+}
+
+/// How long the calling thread has had a processor.
+fn used() -> Duration {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").expect("its file");
+    Duration::from_nanos(stat.split(' ').next().and_then(|used| used.parse().ok()).expect("a number"))
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_profile_of_ten_thousand_sleepers() {
+    for (what, nap) in [("in one sleep", None), ("that wake at 20 Hz", Some(Duration::from_millis(50)))] {
+        let runtime = Runtime::builder().workers(1).build().expect("a runtime");
+        let handle = runtime.handle();
+        let sleep = move || match nap {
+            None => fibra::sleep(Duration::from_secs(3600)),
+            Some(nap) => loop {
+                fibra::sleep(nap);
+            },
+        };
+        let sleepers: Vec<_> =
+            (0..10_000).map(|_| handle.spawn(move || _ = deep(4, &mut || sleep()))).collect();
+        sleepers.iter().for_each(|sleeper| until_asleep(sleeper.task()));
+        for rate in [19, 1000] {
+            let (begin, before) = (Instant::now(), used());
+            _ = fibra_insight::Profiler::new().rate(rate).run(&handle, Duration::from_secs(5));
+            let (took, used) = (begin.elapsed(), used() - before);
+            println!(
+                "10,000 tasks {what}, {rate} looks a second: {used:.1?} of the processor in {took:.1?}, {:.1} %",
+                100.0 * used.as_secs_f64() / took.as_secs_f64()
+            );
+        }
     }
 }

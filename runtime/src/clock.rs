@@ -2,4 +2,4 @@
 
 #![forbid(unsafe_code)]
 
-pub use crate::base::clock::{has_passed, machine, now, on_machine, shown};
+pub use crate::base::clock::{has_passed, machine, now, on_machine, shown, wall};

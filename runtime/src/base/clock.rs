@@ -87,7 +87,7 @@ pub(crate) fn nanos(time: Duration) -> u64 {
 }
 
 /// Returns the time of day, for reports.
-pub(crate) fn wall() -> SystemTime {
+pub fn wall() -> SystemTime {
     SystemTime::now()
 }
 

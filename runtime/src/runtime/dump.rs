@@ -121,6 +121,12 @@ impl TaskDump {
         self.state
     }
 
+    /// Returns the epoch of its sleep, if it was in one, for profiles.
+    #[doc(hidden)]
+    pub fn epoch(&self) -> Option<u64> {
+        self.epoch
+    }
+
     /// Returns what it waited for, if it slept.
     pub fn waits_for(&self) -> Option<&WaitsFor> {
         self.waits_for.as_ref()

@@ -11,7 +11,7 @@ use crate::runtime::report;
 use crate::runtime::wait_graph::WaitGraph;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::runtimes;
-use crate::scheduler::waits::{in_lines, look_at};
+use crate::scheduler::waits::{TaskDump, in_lines, look_at};
 use crate::scheduler::waits_for::WaitsFor;
 use crate::tasks::sleeper::{Reader, TaskState};
 use crate::tasks::task::Task;
@@ -51,6 +51,12 @@ impl Handle {
     #[doc(hidden)]
     pub fn describe_waits(&self, tasks: Vec<Task>) -> String {
         in_lines(&report::look(self.shared(), tasks))
+    }
+
+    /// Looks at tasks of the runtime, with their stacks, for profiles.
+    #[doc(hidden)]
+    pub fn look_at(&self, tasks: Vec<Task>) -> Vec<TaskDump> {
+        report::look(self.shared(), tasks)
     }
 
     /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
@@ -123,6 +129,12 @@ impl Handle {
 }
 
 impl Task {
+    /// Returns the state by one look, with the epoch of its sleep if it is in one, for profiles.
+    #[doc(hidden)]
+    pub fn glance(&self) -> (TaskState, Option<u64>) {
+        self.as_ref().glance()
+    }
+
     /// Returns what the task does at this moment.
     ///
     /// Callable from any thread. The task goes on meanwhile, so the answer may be old when it comes.

@@ -122,10 +122,15 @@ pub(crate) struct Reader {
 impl TaskRef {
     /// Returns the state by one look. A task that is about to leave its stack runs.
     pub(crate) fn state(self) -> TaskState {
+        self.glance().0
+    }
+
+    /// Returns the state by one look, with the epoch of its sleep if it is in one.
+    pub(crate) fn glance(self) -> (TaskState, Option<u64>) {
         match Glance::at(self) {
-            Glance::Asleep(..) => TaskState::Suspended,
-            Glance::Leaving => TaskState::Running,
-            Glance::State(state) => state,
+            Glance::Asleep(word, _) => (TaskState::Suspended, Some(word.epoch)),
+            Glance::Leaving => (TaskState::Running, None),
+            Glance::State(state) => (state, None),
         }
     }
 

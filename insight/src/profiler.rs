@@ -1,0 +1,296 @@
+//! Takes profiles: looks at all tasks some times a second.
+
+#![forbid(unsafe_code)]
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use fibra_runtime::task::{TaskDump, TaskState};
+use fibra_runtime::{Handle, Task, clock};
+
+use crate::interner::Interner;
+use crate::profile::{Place, Profile, Weight};
+use crate::unwinder::{install, unwinder};
+
+/// The most stacks of sleepers that are walked at one look.
+const MOST_SLEEPERS: usize = 1000;
+
+/// The most threads that are sampled at one look, each of which takes as long as some ten walks.
+const MOST_THREADS: usize = 32;
+
+/// The part of the time that looks may take.
+const SHARE: u32 = 20;
+
+/// Takes a profile of all tasks of a runtime, 19 looks a second: where they run, and where they wait for what.
+///
+/// See [`Profiler::run`] for what it does.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use std::time::Duration;
+///
+/// let runtime = fibra::Runtime::builder().workers(1).build()?;
+/// runtime.handle().run(|| fibra::spawn(|| fibra::sleep(Duration::from_secs(3600))));
+/// let profile = fibra_insight::profile(&runtime.handle(), Duration::from_millis(100));
+/// assert!(profile.to_folded().contains("[suspended: sleep]"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn profile(runtime: &Handle, duration: Duration) -> Profile {
+    Profiler::new().run(runtime, duration)
+}
+
+/// Says how a profile is taken.
+///
+/// # Examples
+/// ```
+/// # use fibra_runtime as fibra;
+/// use fibra::task::TaskState;
+/// use std::time::Duration;
+///
+/// let runtime = fibra::Runtime::builder().workers(1).build()?;
+/// runtime.handle().run(|| fibra::spawn(fibra::task::park));
+/// let cpu = fibra_insight::Profiler::new().rate(100).state(TaskState::Running);
+/// // No task runs, so there is nothing in it.
+/// assert_eq!(cpu.run(&runtime.handle(), Duration::from_millis(50)).to_folded(), "");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Profiler {
+    rate: u32,
+    state: Option<TaskState>,
+}
+
+impl Default for Profiler {
+    fn default() -> Self {
+        Profiler { rate: Profiler::RATE, state: None }
+    }
+}
+
+impl Profiler {
+    /// How many looks a second there are, unless set: no divisor of the rates at which programs do things.
+    pub(crate) const RATE: u32 = 19;
+    pub(crate) const MOST_RATE: u32 = 1000;
+
+    /// Returns one with 19 looks a second, at all tasks.
+    pub fn new() -> Self {
+        Profiler::default()
+    }
+
+    /// Sets how many looks a second there are, at the most; 1 to 1000.
+    pub fn rate(mut self, rate: u32) -> Self {
+        self.rate = rate.clamp(1, Self::MOST_RATE);
+        self
+    }
+
+    /// Takes samples of tasks in one state only; with [`TaskState::Running`] it is a profile of the processor's time.
+    pub fn state(mut self, state: TaskState) -> Self {
+        self.state = Some(state);
+        self
+    }
+
+    /// Takes the profile, which takes `duration`. Blocks the calling thread, also if it is a worker.
+    ///
+    /// So a task calls it by [`unblock`](fibra_runtime::unblock). No task or worker takes part: it goes on while all
+    /// workers compute.
+    ///
+    /// A sample stands for the time since the look before it. The stack of a sleep is walked once. A look walks at most
+    /// 1,000 sleepers whose stacks are not known, those first that have gone without for longest, and samples at most 32
+    /// threads. The time of the others is added to their next sample, so sums over tasks are right. Looks take at most 5 %
+    /// of one processor: after a long one, the next comes later than the rate says.
+    ///
+    /// Ready tasks have no stack. Unstarted tasks in the queues of the workers are not in the profile.
+    pub fn run(&self, runtime: &Handle, duration: Duration) -> Profile {
+        self.run_until(runtime, duration, || false)
+    }
+
+    /// Takes the profile; ends at a look after which `is_stopped` returns true.
+    pub(crate) fn run_until(
+        &self,
+        runtime: &Handle,
+        duration: Duration,
+        is_stopped: impl Fn() -> bool,
+    ) -> Profile {
+        install();
+        let (wall, begin) = (clock::wall(), clock::machine());
+        let period = Duration::from_secs(1) / self.rate;
+        let mut looks = Looks::new(self.state);
+        let (mut last, mut next) = (begin, begin + period);
+        loop {
+            thread::sleep(next.min(begin + duration).saturating_duration_since(clock::machine()));
+            let now = clock::machine();
+            looks.look(runtime, now - last);
+            if now >= begin + duration || is_stopped() {
+                return looks.into_profile(wall, now - begin, period);
+            }
+            let spent = clock::machine() - now;
+            (last, next) = (now, now + period.max(spent * SHARE));
+        }
+    }
+}
+
+/// What the looks so far have found.
+struct Looks {
+    state: Option<TaskState>,
+    count: u64,
+    /// The tasks of the latest look, by their ids.
+    known: HashMap<u64, Known>,
+    tasks: Interner<String>,
+    waits: Interner<String>,
+    stacks: Interner<Vec<usize>>,
+    places: Interner<Place>,
+    weights: Vec<Weight>,
+}
+
+/// What is known of a task.
+struct Known {
+    task: usize,
+    /// The latest look that has seen it.
+    seen: u64,
+    /// What is to be added to its next sample.
+    owed: Weight,
+    /// Its latest sleep: the epoch, and the number of the place.
+    sleep: Option<(u64, usize)>,
+}
+
+impl Looks {
+    fn new(state: Option<TaskState>) -> Self {
+        let mut looks = Looks {
+            state,
+            count: 0,
+            known: HashMap::new(),
+            tasks: Interner::default(),
+            waits: Interner::default(),
+            stacks: Interner::default(),
+            places: Interner::default(),
+            weights: Vec::new(),
+        };
+        // What stands for nothing has the number 0.
+        looks.waits.number(String::new());
+        looks.stacks.number(Vec::new());
+        looks
+    }
+
+    /// Looks at all tasks, `time` after the look before.
+    fn look(&mut self, runtime: &Handle, time: Duration) {
+        self.count += 1;
+        let weight = Weight { count: 1, time };
+        let (mut sleepers, mut threads) = (Vec::new(), Vec::new());
+        for task in runtime.tasks() {
+            let (state, epoch) = task.glance();
+            if state == TaskState::Ended || !self.wants(state) {
+                continue;
+            }
+            let tasks = &mut self.tasks;
+            let known = self.known.entry(task.id()).or_insert_with(|| Known::new(tasks.number(name(&task))));
+            known.seen = self.count;
+            match state {
+                TaskState::Suspended => match known.sleep {
+                    Some((same, place)) if Some(same) == epoch => self.weights[place] += weight,
+                    _ => sleepers.push((known.owe(weight), task)),
+                },
+                TaskState::Running | TaskState::Blocking => threads.push((known.owe(weight), task)),
+                _ => {
+                    let place = Place { task: known.task, state, wait: 0, stack: 0 };
+                    self.add(place, weight);
+                }
+            }
+        }
+        let mut walked = longest_owed(sleepers, MOST_SLEEPERS);
+        walked.extend(longest_owed(threads, MOST_THREADS));
+        runtime.look_at(walked).iter().for_each(|dump| self.keep(dump));
+        self.forget(|known, count| known.seen < count);
+    }
+
+    /// Returns false for a task whose state is not asked for. A suspended one may turn out to wait for the blocking pool.
+    fn wants(&self, state: TaskState) -> bool {
+        match self.state {
+            Some(TaskState::Blocking) => matches!(state, TaskState::Blocking | TaskState::Suspended),
+            wanted => wanted.is_none_or(|wanted| wanted == state),
+        }
+    }
+
+    /// Keeps what a walk has found.
+    fn keep(&mut self, dump: &TaskDump) {
+        let Some(known) = self.known.get_mut(&dump.task().id()) else { return };
+        let (task, owed) = (known.task, std::mem::take(&mut known.owed));
+        let wait = dump.waits_for().map_or("", |waits_for| &waits_for.kind).to_owned();
+        let (wait, stack) = (self.waits.number(wait), self.stacks.number(dump.addresses().collect()));
+        let place = self.add(Place { task, state: dump.state(), wait, stack }, owed);
+        if let (Some(epoch), Some(known)) = (dump.epoch(), self.known.get_mut(&dump.task().id())) {
+            known.sleep = Some((epoch, place));
+        }
+    }
+
+    /// Forgets tasks. What is owed to them is added without a stack.
+    fn forget(&mut self, is_forgotten: impl Fn(&Known, u64) -> bool) {
+        let count = self.count;
+        let forgotten = self.known.extract_if(|_, known| is_forgotten(known, count));
+        let owed: Vec<_> = forgotten.map(|(_, known)| (known.task, known.owed)).collect();
+        for (task, weight) in owed.into_iter().filter(|(_, weight)| weight.count > 0) {
+            self.add(Place { task, state: TaskState::Suspended, wait: 0, stack: 0 }, weight);
+        }
+    }
+
+    fn add(&mut self, place: Place, weight: Weight) -> usize {
+        let number = self.places.number(place);
+        self.weights.resize(self.places.values().len(), Weight::default());
+        self.weights[number] += weight;
+        number
+    }
+
+    fn into_profile(mut self, begin: SystemTime, duration: Duration, period: Duration) -> Profile {
+        self.forget(|_, _| true);
+        let mut addresses = Interner::default();
+        for stack in self.stacks.values() {
+            for (index, address) in stack.iter().enumerate() {
+                addresses.number((*address, index > 0));
+            }
+        }
+        let functions = unwinder().resolve(addresses.values());
+        let is_wanted = |(place, _): &(Place, Weight)| self.state.is_none_or(|state| state == place.state);
+        let samples = self.places.values().iter().copied().zip(self.weights);
+        Profile {
+            begin,
+            duration,
+            period,
+            samples: samples.filter(is_wanted).collect(),
+            functions: addresses.values().iter().map(|(address, _)| *address).zip(functions).collect(),
+            tasks: self.tasks.into_values(),
+            waits: self.waits.into_values(),
+            stacks: self.stacks.into_values(),
+        }
+    }
+}
+
+impl Known {
+    fn new(task: usize) -> Self {
+        Known { task, seen: 0, owed: Weight::default(), sleep: None }
+    }
+
+    /// Adds to what is owed, and returns since how many looks something is.
+    fn owe(&mut self, weight: Weight) -> u64 {
+        self.owed += weight;
+        self.owed.count
+    }
+}
+
+/// Returns that many tasks, those to which most is owed.
+fn longest_owed(mut tasks: Vec<(u64, Task)>, most: usize) -> Vec<Task> {
+    if tasks.len() > most {
+        tasks.select_nth_unstable_by_key(most, |(owed, _)| Reverse(*owed));
+        tasks.truncate(most);
+    }
+    tasks.into_iter().map(|(_, task)| task).collect()
+}
+
+/// Returns the name of a task, or where it was spawned.
+fn name(task: &Task) -> String {
+    match (task.name(), task.spawn_location()) {
+        (Some(name), _) => name.into(),
+        (None, Some(place)) => place.to_string(),
+        (None, None) => "a task of the library".into(),
+    }
+}
