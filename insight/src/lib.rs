@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
+mod answers;
+mod endpoint;
 mod interner;
 mod library;
 mod modules;
@@ -10,7 +12,9 @@ mod profile;
 mod profiler;
 mod protobuf;
 mod recorder;
+mod request;
 mod sample;
+mod socket;
 mod symbols;
 mod sys;
 mod trace;
@@ -20,6 +24,7 @@ mod walk;
 pub use fibra_runtime::trace::Event;
 pub use recorder::{FlightRecorder, Span, span};
 pub use trace::{StallEvent, Trace, TraceEvent};
+pub use endpoint::{Endpoint, Serving, serve};
 pub use profile::Profile;
 pub use profiler::{Profiler, profile};
 pub use unwinder::{install, sample_by, unwinder};

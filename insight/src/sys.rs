@@ -6,6 +6,7 @@ use std::ffi::{CStr, OsStr, c_int, c_void};
 use std::io;
 use std::mem::{self, MaybeUninit};
 use std::ops::{ControlFlow, Range};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::ptr;
@@ -162,6 +163,19 @@ static SLOT: Slot = Slot {
 pub(crate) fn own_tid() -> i32 {
     // SAFETY: a system call without arguments.
     (unsafe { libc::syscall(libc::SYS_gettid) }) as i32
+}
+
+/// Returns the user at the other end of a Unix socket.
+///
+/// Not by rustix: it takes the process for a positive number, which that of another container is not.
+pub(crate) fn peer_user(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut len = size_of_val(&peer) as libc::socklen_t;
+    let place = ptr::from_mut(&mut peer).cast();
+    // SAFETY: the call writes at most `len` bytes to `peer`, for which all values are valid. The descriptor is open.
+    let failed =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, place, &mut len) };
+    if failed == 0 { Ok(peer.uid) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Returns the signal that takes stacks, unless the program names another one.

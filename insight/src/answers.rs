@@ -1,0 +1,123 @@
+//! What the endpoint answers, by path.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, TryLockError};
+use std::time::Duration;
+
+use fibra_runtime::Handle;
+use fibra_runtime::task::TaskState;
+
+use crate::profiler::Profiler;
+use crate::request::{Request, Response};
+
+/// The answer to `/`.
+const PATHS: &str = "\
+/tasks?debug=1                    tasks by equal stacks
+/tasks?debug=2                    each task with its stack
+/tasks?format=json                each task, as JSON in the shape of JDK's thread dump
+/graph                            which tasks wait for which, for Graphviz
+/metrics                          numbers, for Prometheus
+/profile?seconds=30               where tasks spend their time, for pprof
+/profile?format=folded            the same for flame graphs
+/profile?state=running&rate=100   samples of running tasks only, 100 a second
+";
+
+const TEXT: &str = "text/plain; charset=utf-8";
+
+/// How long a profile takes unless said otherwise, and at the most, in seconds.
+const SECONDS: u32 = 30;
+const MOST_SECONDS: u32 = 600;
+
+/// The state that a profile is of, by its name.
+const STATES: [(&str, Option<TaskState>); 5] = [
+    ("all", None),
+    ("running", Some(TaskState::Running)),
+    ("ready", Some(TaskState::Ready)),
+    ("suspended", Some(TaskState::Suspended)),
+    ("blocking", Some(TaskState::Blocking)),
+];
+
+/// Answers requests about a runtime.
+pub(crate) struct Answers {
+    runtime: Handle,
+    /// Held while a profile is taken.
+    profiling: Mutex<()>,
+    is_stopped: AtomicBool,
+}
+
+impl Answers {
+    pub(crate) fn new(runtime: Handle) -> Self {
+        Answers { runtime, profiling: Mutex::new(()), is_stopped: AtomicBool::new(false) }
+    }
+
+    /// Ends a profile that is being taken, and says so from then on.
+    pub(crate) fn stop(&self) {
+        // Relaxed: it publishes nothing.
+        self.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        // Relaxed: as in `stop`.
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    /// Answers a request, or says why not.
+    pub(crate) fn answer(&self, request: &Request) -> Result<Response, Response> {
+        match request.path.as_str() {
+            "/" => request.allow(&[]).map(|()| Response::new(TEXT, PATHS)),
+            "/tasks" => self.tasks(request),
+            "/graph" => {
+                request.allow(&[])?;
+                Ok(Response::new("text/vnd.graphviz; charset=utf-8", self.runtime.wait_graph().to_dot()))
+            }
+            "/metrics" => {
+                request.allow(&[])?;
+                let page = self.runtime.metrics().to_prometheus();
+                Ok(Response::new("text/plain; version=0.0.4; charset=utf-8", page))
+            }
+            "/profile" => self.profile(request),
+            path => {
+                Err(Response::refusal("404 Not Found", format_args!("there is no {path:?}, only\n{PATHS}")))
+            }
+        }
+    }
+
+    fn tasks(&self, request: &Request) -> Result<Response, Response> {
+        request.allow(&["debug", "format"])?;
+        let is_json = request.choice("format", &[("text", false), ("json", true)])?;
+        let is_full = request.choice("debug", &[("1", false), ("2", true)])?;
+        let dump = self.runtime.dump();
+        Ok(match (is_json, is_full) {
+            (true, _) => Response::new("application/json", dump.to_json()),
+            (false, true) => Response::new(TEXT, dump.to_string()),
+            (false, false) => Response::new(TEXT, dump.grouped().to_string()),
+        })
+    }
+
+    fn profile(&self, request: &Request) -> Result<Response, Response> {
+        request.allow(&["seconds", "format", "state", "rate"])?;
+        let is_folded = request.choice("format", &[("pprof", false), ("folded", true)])?;
+        let state = request.choice("state", &STATES)?;
+        let seconds = request.number("seconds", SECONDS, 1, MOST_SECONDS)?;
+        let mut profiler = Profiler::new();
+        profiler = profiler.rate(request.number("rate", Profiler::RATE, 1, Profiler::MOST_RATE)?);
+        profiler = state.map_or(profiler.clone(), |state| profiler.state(state));
+        let _one = match self.profiling.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let text = "another profile is being taken: there is one at a time";
+                return Err(Response::refusal("503 Service Unavailable", text));
+            }
+            // A profile that panicked has left nothing behind.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Ok(one) => one,
+        };
+        let duration = Duration::from_secs(seconds.into());
+        let profile = profiler.run_until(&self.runtime, duration, || self.is_stopped());
+        Ok(match is_folded {
+            true => Response::new(TEXT, profile.to_folded()),
+            false => Response::new("application/octet-stream", profile.to_pprof()),
+        })
+    }
+}
