@@ -600,6 +600,22 @@ fn a_signal_prints_a_dump_also_while_every_worker_computes() {
 }
 
 #[test]
+fn a_variable_asks_for_a_dump_before_an_abort() {
+    let test = "a_variable_asks_for_a_dump_before_an_abort";
+    if role().is_some() {
+        Runtime::builder().workers(1).run(|| std::process::abort()).unwrap();
+    }
+    guarded(|| {
+        let mut command = std::process::Command::new(env::current_exe().unwrap());
+        command.args([test, "--exact", "--nocapture"]).env(ROLE, "variable");
+        let output = command.env("FIBRA_DUMP", "SIGUSR1, SIGABRT").output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("1 task(s), 1 running"), "{errors}");
+        assert!(errors.contains("at signal::a_variable_asks_for_a_dump_before_an_abort"), "{errors}");
+    });
+}
+
+#[test]
 fn a_variable_that_names_no_signal_fails_the_start() {
     if role().is_some() {
         let error = Runtime::builder().workers(1).build().unwrap_err();

@@ -29,8 +29,11 @@ pub(crate) fn sample_by(signal: i32) {
 
 /// Appends the frames of a thread, which may be the caller's own. Returns true if the walk has come to the root.
 ///
-/// A thread that waits in the kernel is not interrupted if the frame pointer, which is not known then, is not needed.
+/// A thread that waits in a handler for the dump before its abort is taken as it was. One that waits in the kernel is not interrupted if the frame pointer, which is not known then, is not needed.
 pub(crate) fn sample(walker: &mut Walker, tid: i32, frames: &mut Vec<usize>) -> bool {
+    if let Some(context) = stacks::left_at(tid) {
+        return sys::registers_at(context).is_some_and(|from| walker.walk(from, &mut word, frames));
+    }
     let begin = frames.len();
     if tid != sys::own_tid()
         && let Some(from) = waits_at(tid)

@@ -13,7 +13,7 @@ use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
-use fibra_runtime::stacks::SavedContext;
+use fibra_runtime::stacks::{self, SavedContext};
 
 /// A page of memory, at the least.
 const PAGE: usize = 4096;
@@ -256,6 +256,18 @@ unsafe extern "C" fn copy(_: c_int, _: *mut libc::siginfo_t, context: *mut c_voi
     }
     // SAFETY: as above.
     unsafe { *number = kept };
+}
+
+/// Returns the registers of the context at that address.
+pub(crate) fn registers_at(address: usize) -> Option<SavedContext> {
+    let mut context = MaybeUninit::<libc::ucontext_t>::zeroed();
+    // SAFETY: the bytes of the context, all of them initialized.
+    let bytes = unsafe {
+        slice::from_raw_parts_mut(context.as_mut_ptr().cast::<u8>(), size_of::<libc::ucontext_t>())
+    };
+    stacks::read(address, bytes)?;
+    // SAFETY: it is made of numbers and raw pointers, for which all values are valid.
+    Some(registers(unsafe { context.assume_init_ref() }))
 }
 
 #[cfg(target_arch = "x86_64")]

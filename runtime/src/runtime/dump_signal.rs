@@ -1,4 +1,4 @@
-//! Dumps on a signal: by the builder, or by an environment variable.
+//! Dumps on a signal, and before an abort: by the builder, or by an environment variable.
 //!
 //! This crate listens to no signals. The crate `fibra` does, and gives the builder a way to.
 
@@ -6,12 +6,16 @@
 
 use std::env;
 use std::io::{self, Write};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
+#[cfg(unix)]
+use crate::base::abort_dump;
 use crate::runtime::dump::Dump;
+#[cfg(unix)]
+use crate::scheduler::runtimes;
 use crate::scheduler::shared::Shared;
 
-/// Environment variable that names a signal, for a program that sets none.
+/// Environment variable that names signals, for a program that sets none.
 const VARIABLE: &str = "FIBRA_DUMP";
 
 /// How many tasks a dump has at the most that lists each of them; a larger one has equal stacks once.
@@ -20,48 +24,79 @@ const MOST: usize = 1000;
 /// Has a plain thread call the function at each delivery of the signal, until it returns false.
 pub(crate) type ListenToSignal = fn(i32, Box<dyn Fn() -> bool + Send>) -> io::Result<()>;
 
-/// What the builder says of dumps on a signal.
+/// What the builder says of dumps.
 #[derive(Default)]
 pub(super) struct Config {
     pub(super) signal: Option<i32>,
+    pub(super) on_abort: bool,
     pub(super) listen: Option<ListenToSignal>,
 }
 
 impl Config {
-    /// Has dumps of the runtime be printed on the signal, if one is set.
+    /// Has dumps of the runtime be printed on the signals, if any are set.
     ///
     /// # Errors
-    /// Where the signal cannot be listened to, and where the variable names none.
+    /// Where a signal cannot be listened to, and where the variable names none.
     pub(super) fn start(&self, shared: &Arc<Shared>) -> io::Result<()> {
-        let Some(listen) = self.listen else {
-            return match self.signal {
-                None => Ok(()),
-                Some(_) => Err(io::Error::new(
-                    io::ErrorKind::Unsupported,
-                    "`dump_on_signal` needs a builder of the crate `fibra`, made by `Runtime::builder`",
-                )),
-            };
+        // No signal reaches a simulated process.
+        if shared.is_simulated() {
+            return Ok(());
+        }
+        let named = match (self.signal, self.listen, env::var(VARIABLE)) {
+            (Some(signal), ..) => vec![signal],
+            (None, Some(_), Ok(names)) if !names.is_empty() => numbers_of(&names)?,
+            (None, ..) => Vec::new(),
         };
-        let signal = match (self.signal, env::var(VARIABLE)) {
-            // No signal reaches a simulated process.
-            _ if shared.is_simulated() => return Ok(()),
-            (Some(signal), _) => signal,
-            (None, Ok(name)) if !name.is_empty() => number_of(&name)?,
-            (None, _) => return Ok(()),
+        let (aborts, signals): (Vec<_>, Vec<_>) = named.into_iter().partition(|signal| *signal == ABORT);
+        if self.on_abort || !aborts.is_empty() {
+            dump_on_abort()?;
+        }
+        let listen = |signal| {
+            let runtime = Arc::downgrade(shared);
+            let print = move || runtime.upgrade().is_some_and(|shared| print(&shared));
+            let listen = self.listen.ok_or_else(|| {
+                let message =
+                    "`dump_on_signal` needs a builder of the crate `fibra`, made by `Runtime::builder`";
+                io::Error::new(io::ErrorKind::Unsupported, message)
+            })?;
+            listen(signal, Box::new(print))
         };
-        let runtime = Arc::downgrade(shared);
-        listen(signal, Box::new(move || print(&runtime)))
+        signals.into_iter().try_for_each(listen)
     }
 }
 
-/// Prints a dump on standard error, by one call. Returns false if the runtime is gone.
-fn print(runtime: &Weak<Shared>) -> bool {
-    let Some(shared) = runtime.upgrade().filter(|shared| !shared.ending.has_ended()) else { return false };
-    let dump = Dump::of(&shared);
+#[cfg(unix)]
+const ABORT: i32 = libc::SIGABRT;
+
+/// Has dumps of all runtimes be printed before the process aborts.
+#[cfg(unix)]
+fn dump_on_abort() -> io::Result<()> {
+    abort_dump::install(|| runtimes::all().iter().for_each(|shared| _ = print(shared)))
+}
+
+#[cfg(not(unix))]
+const ABORT: i32 = 0;
+
+#[cfg(not(unix))]
+fn dump_on_abort() -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "dumps before an abort need a system with signals"))
+}
+
+/// Prints a dump on standard error, by one call. Returns false if the runtime has ended.
+fn print(shared: &Shared) -> bool {
+    if shared.ending.has_ended() {
+        return false;
+    }
+    let dump = Dump::of(shared);
     let text = if dump.tasks().len() > MOST { dump.grouped().to_string() } else { dump.to_string() };
     // A closed standard error is no reason to panic.
     _ = io::stderr().write_all(format!("fibra: {text}\n").as_bytes());
     true
+}
+
+/// Returns the numbers of signals whose names have commas between them.
+fn numbers_of(names: &str) -> io::Result<Vec<i32>> {
+    names.split(',').map(|name| number_of(name.trim())).collect()
 }
 
 /// Returns the number of a signal: `SIGQUIT`, `QUIT` or `3`.
@@ -75,7 +110,8 @@ fn number_of(name: &str) -> io::Result<i32> {
 }
 
 #[cfg(unix)]
-const NAMED: [(&str, i32); 6] = [
+const NAMED: [(&str, i32); 7] = [
+    ("ABRT", libc::SIGABRT),
     ("QUIT", libc::SIGQUIT),
     ("USR1", libc::SIGUSR1),
     ("USR2", libc::SIGUSR2),
@@ -94,6 +130,7 @@ mod tests {
     #[test]
     fn signals_have_names_and_numbers() {
         assert_eq!(["SIGQUIT", "QUIT", "3"].map(|name| number_of(name).ok()), [Some(libc::SIGQUIT); 3]);
-        assert!(number_of("SIGNAL").unwrap_err().to_string().contains("FIBRA_DUMP is 'SIGNAL'"));
+        assert_eq!(numbers_of("SIGQUIT, SIGABRT").ok(), Some(vec![libc::SIGQUIT, libc::SIGABRT]));
+        assert!(numbers_of("SIGNAL").unwrap_err().to_string().contains("FIBRA_DUMP is 'SIGNAL'"));
     }
 }

@@ -13,6 +13,7 @@ use std::process;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::base::sigaction::{change, no_action};
 use crate::stack::overflow_line::{Line, Overflow};
 use crate::stack::sys;
 
@@ -63,13 +64,15 @@ impl Chained {
 
     fn install(&self) -> io::Result<()> {
         // The present action is remembered first, since our handler may run as soon as it is set.
-        _ = self.previous.set(change(self.signal, None)?);
+        // SAFETY: none is set.
+        _ = self.previous.set(unsafe { change(self.signal, None) }?);
         let handler: Handler = handle;
         let mut ours = no_action();
         ours.sa_sigaction = handler as *const () as usize;
         // Not SA_NODEFER: a fault inside the handler must end the process, not run the handler again.
         ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        change(self.signal, Some(&ours)).map(drop)
+        // SAFETY: the handler has the signature that the flags tell, and the head of this file says what it does.
+        unsafe { change(self.signal, Some(&ours)) }.map(drop)
     }
 
     /// Does with the signal what its previous action does.
@@ -86,7 +89,8 @@ impl Chained {
     /// Sets the previous action again. The fault is then repeated, and ends in it.
     fn resign(&self, previous: &libc::sigaction, was_sent: bool) {
         // An error cannot be reported from here; the fault then comes again, and leads here again.
-        _ = change(self.signal, Some(previous));
+        // SAFETY: the action that was in force before ours, which the program had set.
+        _ = unsafe { change(self.signal, Some(previous)) };
         if was_sent {
             // SAFETY: raise has no precondition. The signal is blocked here and is delivered when the handler returns.
             unsafe { libc::raise(self.signal) };
@@ -99,7 +103,8 @@ impl Chained {
             // Such a handler runs once; after it comes the default.
             let mut default = *previous;
             default.sa_sigaction = libc::SIG_DFL;
-            _ = change(self.signal, Some(&default));
+            // SAFETY: the default has no handler.
+            _ = unsafe { change(self.signal, Some(&default)) };
         }
         self.mask_for(previous);
         let handler = ptr::with_exposed_provenance::<()>(previous.sa_sigaction);
@@ -143,21 +148,6 @@ fn report_and_abort(overflow: &Overflow<'_>) {
     let line = Line::report(overflow);
     sys::write_to_stderr(line.as_bytes());
     process::abort();
-}
-
-/// Returns an action with an empty mask and no flags.
-fn no_action() -> libc::sigaction {
-    // SAFETY: all-zero bytes are a valid `sigaction`.
-    unsafe { mem::zeroed() }
-}
-
-/// Sets the action of the signal, if there is one to set, and returns the action before.
-fn change(signal: libc::c_int, to: Option<&libc::sigaction>) -> io::Result<libc::sigaction> {
-    let mut previous = no_action();
-    let to = to.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: the new action is null or valid, the old one is writable.
-    let result = unsafe { libc::sigaction(signal, to, &mut previous) };
-    if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A part of an alternate stack, whose ends are aligned as those of a stack are.

@@ -249,8 +249,9 @@ impl<R: From<Runtime>> Builder<R> {
     /// Prints a [dump](crate::Handle::dump) on standard error whenever the signal comes. Off unless set.
     ///
     /// Unless set the environment variable `FIBRA_DUMP` may name a signal, as in `FIBRA_DUMP=SIGQUIT`, which Ctrl-\ sends
-    /// from a terminal. A plain thread prints it, so it also comes while all workers are stuck. A dump of more than a
-    /// thousand tasks is [grouped](crate::task::Dump::grouped). The signal then does nothing else in this
+    /// from a terminal, or several, with commas between them; `SIGABRT` stands for
+    /// [`dump_on_abort`](Builder::dump_on_abort). A plain thread prints it, so it also comes while all workers are stuck. A
+    /// dump of more than a thousand tasks is [grouped](crate::task::Dump::grouped). The signal then does nothing else in this
     /// process, also after the runtime has ended. In a simulation it does nothing.
     ///
     /// # Errors
@@ -266,6 +267,32 @@ impl<R: From<Runtime>> Builder<R> {
     /// ```
     pub fn dump_on_signal(mut self, signal: i32) -> Self {
         self.dumps.signal = Some(signal);
+        self
+    }
+
+    /// Prints a [dump](crate::Handle::dump) of all runtimes on standard error before the process aborts. Off unless set.
+    ///
+    /// It is for the whole process: for the reports of the runtime that end with an abort, a panic that must not unwind, a
+    /// failed assertion of a C library, and every other `SIGABRT`. The environment variable `FIBRA_DUMP=SIGABRT` does the same. The
+    /// signal then does what it would have done without: the process leaves a core file, or a handler of the program runs.
+    ///
+    /// # Limits
+    /// A thread that stands by prints it, while the thread that aborts waits for at most ten seconds. It prints nothing if it
+    /// needs a lock that the aborting thread holds, such as that of the allocator or of standard error. It prints once. There is none
+    /// for a `SIGKILL`, a fault, an `_exit`, an abort in a forked process, and where the program sets an action of `SIGABRT` later
+    /// on. Other threads go on meanwhile.
+    ///
+    /// # Errors
+    /// [`build`](Builder::build) and [`run`](Builder::run) fail where a pipe or a thread cannot be had.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # use fibra_runtime as fibra;
+    /// fibra::Runtime::builder().dump_on_abort(true).run(|| std::process::abort())?
+    /// # ; Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn dump_on_abort(mut self, dumps: bool) -> Self {
+        self.dumps.on_abort = dumps;
         self
     }
 

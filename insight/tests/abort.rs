@@ -1,0 +1,97 @@
+//! Dumps before an abort. The tests abort a process, so each runs again in a child.
+#![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+
+use std::env;
+use std::hint::black_box;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, abort};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use fibra_runtime::{Builder, Runtime, task};
+
+mod common;
+
+use common::{deep, until_asleep};
+
+const ROLE: &str = "FIBRA_TEST_ROLE";
+
+/// Runs the test again in a child with that role. Returns what it has written to standard error.
+fn aborts(test: &str, role: &str) -> String {
+    let mut child = Command::new(env::current_exe().unwrap());
+    let output = child.args([test, "--exact", "--nocapture"]).env(ROLE, role).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.signal(), Some(libc::SIGABRT), "{errors}");
+    errors
+}
+
+/// Runs `end` in a task beside a sleeper, in a runtime with a dump on abort.
+fn run(end: impl FnOnce() + Send + 'static) {
+    fibra_insight::install();
+    let builder: Builder = Runtime::builder().workers(2).dump_on_abort(true);
+    let runtime = builder.build().unwrap();
+    let sleeper = task::Builder::new().name("sleeper").spawn_on(&runtime.handle(), task::park);
+    until_asleep(sleeper.task());
+    let last = task::Builder::new().name("last").spawn_on(&runtime.handle(), move || {
+        let mut end = Some(end);
+        deep(3, &mut || end.take().expect("it is called once")());
+    });
+    _ = last.join();
+    unreachable!("the process aborts");
+}
+
+#[test]
+fn an_abort_prints_a_dump_first() {
+    const TEST: &str = "an_abort_prints_a_dump_first";
+    match env::var(ROLE).as_deref() {
+        Ok("abort") => run(|| abort()),
+        // SAFETY: no precondition.
+        Ok("raise") => run(|| _ = unsafe { libc::raise(libc::SIGABRT) }),
+        Ok("report") => run(|| fibra_runtime::wait::take_back(|| panic!("it cannot be taken"))),
+        Ok("thread") => run(|| _ = thread::spawn(|| abort()).join()),
+        _ => {}
+    }
+    for role in ["abort", "raise", "report", "thread"] {
+        let errors = aborts(TEST, role);
+        assert_eq!(errors.matches("fibra: process ").count(), 1, "{role}: {errors}");
+        assert!(errors.contains("1 running, 0 ready, 1 suspended"), "{role}: {errors}");
+        let sleeper = errors.lines().skip_while(|line| !line.starts_with("task 'sleeper'")).nth(1);
+        assert!(sleeper.is_some_and(|line| line.contains("    at ")), "{role}: {errors}");
+        if role != "thread" {
+            assert!(errors.matches("common::deep").count() >= 4, "{role}: {errors}");
+        }
+    }
+}
+
+#[test]
+fn an_abort_that_holds_up_the_dump_waits_no_longer_than_it_says() {
+    const TEST: &str = "an_abort_that_holds_up_the_dump_waits_no_longer_than_it_says";
+    if env::var_os(ROLE).is_some() {
+        run(|| {
+            let _held = black_box(std::io::stderr().lock());
+            abort();
+        });
+    }
+    let begin = Instant::now();
+    let errors = aborts(TEST, "holds");
+    assert!(!errors.contains("fibra: process "), "{errors}");
+    assert!(begin.elapsed() > Duration::from_secs(9));
+}
+
+#[test]
+fn a_handler_of_the_program_runs_after_the_dump() {
+    const TEST: &str = "a_handler_of_the_program_runs_after_the_dump";
+    extern "C" fn handler(_: libc::c_int) {
+        // SAFETY: a valid range of bytes.
+        unsafe { libc::write(2, b"handled\n".as_ptr().cast(), 8) };
+    }
+    if env::var_os(ROLE).is_some() {
+        let handler: extern "C" fn(libc::c_int) = handler;
+        // SAFETY: the handler calls `write` only.
+        unsafe { libc::signal(libc::SIGABRT, handler as *const () as usize) };
+        run(|| abort());
+    }
+    let errors = aborts(TEST, "handles");
+    let at = |text: &str| errors.find(text).unwrap_or_else(|| panic!("no {text:?} in {errors}"));
+    assert!(at("fibra: process ") < at("handled\n"), "{errors}");
+}

@@ -1,0 +1,135 @@
+//! A dump before the process aborts: how the thread that aborts asks another one for it.
+//!
+//! ```text
+//!  the thread that aborts, in a handler of SIGABRT        the thread that dumps
+//!  writes a byte ────────────────────────────────────▶   reads it
+//!  waits until there is an answer, at most ten seconds    dumps
+//!                ◀────────────────────────────────────    writes a byte
+//!  sets the previous action, and raises the signal again
+//! ```
+//!
+//! A handler must not allocate or lock, so it does no more than this. The answer is never read: one serves all threads that
+//! abort.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, getpid};
+
+use crate::base::clock;
+use crate::base::sigaction::{change, no_action};
+use crate::base::sys;
+
+/// How long an abort waits for the dump.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+struct Request {
+    ask: PipeWriter,
+    answer: PipeReader,
+    /// The thread that dumps, which is not in a forked process.
+    dumper: OnceLock<i32>,
+    process: Pid,
+    /// The action of SIGABRT before.
+    previous: libc::sigaction,
+    /// A thread has waited in vain.
+    is_given_up: AtomicBool,
+    /// The first thread that waits in the handler, and the address of the context that the signal has interrupted there.
+    waiting: AtomicI32,
+    context: AtomicUsize,
+}
+
+type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+static REQUEST: OnceLock<Request> = OnceLock::new();
+
+/// Has a thread call `dump` once when the process is to abort, by SIGABRT. Later calls change nothing.
+///
+/// # Errors
+/// Where a pipe, a thread or the action of the signal cannot be had.
+pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let ((asked, ask), (answer, mut answered)) = (io::pipe()?, io::pipe()?);
+    // SAFETY: none is set.
+    let previous = unsafe { change(libc::SIGABRT, None) }?;
+    let request = Request {
+        ask,
+        answer,
+        dumper: OnceLock::new(),
+        process: getpid(),
+        previous,
+        is_given_up: AtomicBool::new(false),
+        waiting: AtomicI32::new(0),
+        context: AtomicUsize::new(0),
+    };
+    if REQUEST.set(request).is_err() {
+        return Ok(());
+    }
+    let wait_and_dump = move || {
+        if let (Some(request), Some(thread)) = (REQUEST.get(), sys::thread_id()) {
+            _ = request.dumper.set(thread);
+        }
+        // It retries an interrupted read by itself.
+        if { asked }.read_exact(&mut [0]).is_ok() {
+            dump();
+            _ = answered.write_all(&[0]);
+        }
+    };
+    thread::Builder::new().name("fibra-abort-dump".to_owned()).spawn(wait_and_dump)?;
+    let handler: Handler = handle;
+    let mut ours = no_action();
+    ours.sa_sigaction = handler as *const () as usize;
+    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the handler has the signature of one with `SA_SIGINFO`. It writes and waits by calls of the system, loads and stores
+    // atomics, reads the clock, and calls `sigaction` and `raise`: all of it is async-signal-safe.
+    unsafe { change(libc::SIGABRT, Some(&ours)) }.map(drop)
+}
+
+/// Returns the address of the context, a `ucontext_t`, that a thread has left for the handler in which it waits.
+pub fn left_at(thread: i32) -> Option<usize> {
+    let request = REQUEST.get()?;
+    // Acquire: pairs with the Release in the handler.
+    (request.waiting.load(Ordering::Acquire) == thread).then(|| request.context.load(Ordering::Relaxed))
+}
+
+extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let Some(request) = REQUEST.get() else { return };
+    request.ask(context.expose_provenance());
+    // SAFETY: the action that was in force before, which the program had set.
+    _ = unsafe { change(libc::SIGABRT, Some(&request.previous)) };
+    // SAFETY: no precondition. The signal is blocked here, and is delivered when the handler returns.
+    unsafe { libc::raise(libc::SIGABRT) };
+}
+
+impl Request {
+    /// Asks for the dump, and waits for it.
+    fn ask(&self, context: usize) {
+        let own = sys::thread_id().unwrap_or(0);
+        if self.dumper.get() == Some(&own)
+            || self.process != getpid()
+            || self.is_given_up.load(Ordering::Relaxed)
+        {
+            return;
+        }
+        // Relaxed: one thread alone changes both, before any other reads the context.
+        if self.context.compare_exchange(0, context, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            // Release: pairs with the Acquire in `left_at`.
+            self.waiting.store(own, Ordering::Release);
+        }
+        _ = rustix::io::write(&self.ask, &[0]);
+        let deadline = clock::machine() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(clock::machine());
+            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&self.answer, PollFlags::IN)], Some(&left)) {
+                // The dump samples this thread by a signal.
+                Err(Errno::INTR) => {}
+                Ok(0) => return self.is_given_up.store(true, Ordering::Relaxed),
+                _ => return,
+            }
+        }
+    }
+}
