@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tests what features add: the adapters for `async` crates, and the examples with crates of others. `ci/have` installs curl and
-# openssl where they are missing. The features only add, so the remaining tests are left to `cargo test`.
+# Tests what features add: the adapters for `async` crates, the numbers in the crate `metrics`, and the examples with crates of
+# others. `ci/have` installs curl and openssl where they are missing. The features only add, so the remaining tests are left to
+# `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . ci/have
@@ -10,6 +11,11 @@ cargo clippy -p fibra --no-default-features -- -D warnings
 
 cargo test -p fibra-io --features compat-tests --lib --test compat
 cargo test -p fibra-io --features compat-tests --doc
+
+# The crate `metrics`.
+cargo clippy -p fibra --features metrics --test metrics -- -D warnings
+cargo test -p fibra --features metrics --test metrics
+cargo test -p fibra --features metrics --doc metrics::record
 
 # One set of features for all examples, so that they are built once.
 features=compat-examples,store-examples,tls-examples,websocket-examples

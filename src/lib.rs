@@ -10,9 +10,7 @@ pub mod signal;
 #[doc = include_str!("../DIFFERENCES.md")]
 pub mod differences {}
 #[doc = include_str!("../METRICS.md")]
-pub mod metrics {
-    pub use fibra_runtime::metrics::*;
-}
+pub mod metrics;
 #[doc = include_str!("half_done.md")]
 pub mod half_done {}
 

@@ -4,3 +4,4 @@
 
 pub use crate::runtime::histogram::Histogram;
 pub use crate::runtime::metrics::{PoolMetrics, RuntimeMetrics, StackMetrics, TaskMetrics, WorkerMetrics};
+pub use crate::runtime::prometheus::Number;
