@@ -186,7 +186,10 @@ impl fmt::Display for TaskDump {
             write!(f, ", in {} {:#x}", container.kind, container.address)?;
             container.owner.map_or(Ok(()), |owner| write!(f, " of the task with id {owner}"))?;
         }
-        let Some(waits_for) = self.waits_for() else { return Ok(()) };
+        let Some(waits_for) = self.waits_for() else {
+            let is_unread = self.state() == TaskState::Suspended;
+            return f.write_str(if is_unread { ", waiting for what cannot be read" } else { "" });
+        };
         write!(f, ", waiting for {waits_for}")?;
         if waits_for.object > 0 {
             write!(f, " at {:#x}", waits_for.object)?;

@@ -199,8 +199,8 @@ impl Reader {
                 None => thread::yield_now(),
             }
         }
-        // It changes all the time.
-        (TaskState::Running, None)
+        // It changes all the time, or its memory cannot be read.
+        (task.state(), None)
     }
 
     /// Copies what a sleep waits for and its stack, if the task is in that sleep all the while.
