@@ -21,10 +21,10 @@ mod trace;
 mod unwinder;
 mod walk;
 
-pub use fibra_runtime::trace::Event;
-pub use recorder::{FlightRecorder, Span, span};
-pub use trace::{StallEvent, Trace, TraceEvent};
 pub use endpoint::{Endpoint, Serving, serve};
+pub use fibra_runtime::trace::Event;
 pub use profile::Profile;
 pub use profiler::{Profiler, profile};
+pub use recorder::{FlightRecorder, Span, span};
+pub use trace::{StallEvent, Trace, TraceEvent};
 pub use unwinder::{install, sample_by, unwinder};
