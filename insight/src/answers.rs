@@ -65,15 +65,18 @@ impl Answers {
 
     /// Answers a request, or says why not.
     pub(crate) fn answer(&self, request: &Request) -> Result<Response, Response> {
+        request.allow(match request.path.as_str() {
+            "/tasks" => &["debug", "format"],
+            "/profile" => &["seconds", "format", "state", "rate"],
+            _ => &[],
+        })?;
         match request.path.as_str() {
-            "/" => request.allow(&[]).map(|()| Response::new(TEXT, PATHS)),
+            "/" => Ok(Response::new(TEXT, PATHS)),
             "/tasks" => self.tasks(request),
             "/graph" => {
-                request.allow(&[])?;
                 Ok(Response::new("text/vnd.graphviz; charset=utf-8", self.runtime.wait_graph().to_dot()))
             }
             "/metrics" => {
-                request.allow(&[])?;
                 let page = self.runtime.metrics().to_prometheus();
                 Ok(Response::new("text/plain; version=0.0.4; charset=utf-8", page))
             }
@@ -85,7 +88,6 @@ impl Answers {
     }
 
     fn tasks(&self, request: &Request) -> Result<Response, Response> {
-        request.allow(&["debug", "format"])?;
         let is_json = request.choice("format", &[("text", false), ("json", true)])?;
         let is_full = request.choice("debug", &[("1", false), ("2", true)])?;
         let dump = self.runtime.dump();
@@ -97,13 +99,11 @@ impl Answers {
     }
 
     fn profile(&self, request: &Request) -> Result<Response, Response> {
-        request.allow(&["seconds", "format", "state", "rate"])?;
         let is_folded = request.choice("format", &[("pprof", false), ("folded", true)])?;
         let state = request.choice("state", &STATES)?;
         let seconds = request.number("seconds", SECONDS, 1, MOST_SECONDS)?;
-        let mut profiler = Profiler::new();
-        profiler = profiler.rate(request.number("rate", Profiler::RATE, 1, Profiler::MOST_RATE)?);
-        profiler = state.map_or(profiler.clone(), |state| profiler.state(state));
+        let rate = request.number("rate", Profiler::RATE, 1, Profiler::MOST_RATE)?;
+        let profiler = Profiler { rate, state };
         let _one = match self.profiling.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let text = "another profile is being taken: there is one at a time";

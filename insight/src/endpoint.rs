@@ -66,16 +66,6 @@ impl Endpoint {
     }
 }
 
-impl fmt::Debug for Endpoint {
-    /// Leaves the token out.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.place {
-            Place::Unix(path) => write!(f, "Endpoint({})", path.display()),
-            Place::Loopback { address, .. } => write!(f, "Endpoint({address})"),
-        }
-    }
-}
-
 /// Answers over HTTP what a runtime does, until the value that is returned is dropped.
 ///
 /// Four plain threads answer, so they do it while all workers hang. A fifth client waits. A request and its head are
@@ -200,19 +190,14 @@ impl Server {
                 // A client that leaves early has no interest in the error.
                 Ok(client) => _ = self.serve(client),
                 // It was stopped, or there is no descriptor left.
-                Err(_) if !self.answers.is_stopped() => thread::sleep(REST),
-                Err(_) => {}
+                Err(_) => thread::sleep(REST),
             }
         }
     }
 
     fn serve(&self, mut client: Connection) -> io::Result<()> {
         client.limit(READ);
-        let request = match Request::read(&mut client) {
-            Ok(Some(request)) => Ok(request),
-            Ok(None) => return Ok(()),
-            Err(refusal) => Err(refusal),
-        };
+        let Some(request) = Request::read(&mut client).transpose() else { return Ok(()) };
         let with_body = !request.as_ref().is_ok_and(|request| request.is_head);
         let answered = request.and_then(|request| {
             self.admit(&client, &request)?;

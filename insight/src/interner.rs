@@ -28,13 +28,13 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         })
     }
 
+    /// Returns the value with that number.
+    pub(crate) fn value(&self, number: usize) -> &T {
+        &self.values[number]
+    }
+
     /// Returns the values, each at the index that is its number.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
-    }
-
-    /// Returns the values by their numbers, and drops the rest.
-    pub(crate) fn into_values(self) -> Vec<T> {
-        self.values
     }
 }

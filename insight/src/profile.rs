@@ -2,14 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
-use std::ops::AddAssign;
 use std::time::{Duration, SystemTime};
 
 use fibra_runtime::stacks::Symbol;
 use fibra_runtime::task::TaskState;
+
+use crate::interner::Interner;
 
 /// Where tasks have spent their time, by their stacks; see [`profile`](crate::profile).
 #[derive(Debug)]
@@ -20,13 +20,14 @@ pub struct Profile {
     /// The time between two looks, at the least.
     pub(crate) period: Duration,
     /// The names of tasks, or the places where those without a name were spawned.
-    pub(crate) tasks: Vec<String>,
+    pub(crate) tasks: Interner<String>,
     /// What tasks waited for; the first one stands for nothing.
-    pub(crate) waits: Vec<String>,
+    pub(crate) waits: Interner<String>,
     /// The addresses of stacks, innermost first; the first stack is empty.
-    pub(crate) stacks: Vec<Vec<usize>>,
+    pub(crate) stacks: Interner<Vec<usize>>,
     pub(crate) functions: HashMap<usize, Vec<Symbol>>,
-    pub(crate) samples: Vec<(Place, Weight)>,
+    /// The time that tasks have spent at each place.
+    pub(crate) samples: Vec<(Place, Duration)>,
 }
 
 /// Where a task was: indices into the lists of a profile.
@@ -36,20 +37,6 @@ pub(crate) struct Place {
     pub(crate) state: TaskState,
     pub(crate) wait: usize,
     pub(crate) stack: usize,
-}
-
-/// How much of the time samples stand for.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Weight {
-    pub(crate) count: u64,
-    pub(crate) time: Duration,
-}
-
-impl AddAssign for Weight {
-    fn add_assign(&mut self, other: Weight) {
-        self.count += other.count;
-        self.time += other.time;
-    }
 }
 
 impl Profile {
@@ -71,7 +58,7 @@ impl Profile {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn time(&self, state: TaskState) -> Duration {
-        self.samples.iter().filter(|(place, _)| place.state == state).map(|(_, weight)| weight.time).sum()
+        self.samples.iter().filter(|(place, _)| place.state == state).map(|(_, time)| time).sum()
     }
 
     /// Returns the profile as folded stacks, which the tools for flame graphs read: a line for each stack, with its time in
@@ -95,17 +82,17 @@ impl Profile {
     /// ```
     pub fn to_folded(&self) -> String {
         let mut lines: BTreeMap<String, Duration> = BTreeMap::new();
-        for (place, weight) in &self.samples {
-            let mut line = folded(&self.tasks[place.task]);
+        for (place, time) in &self.samples {
+            let mut line = folded(self.tasks.value(place.task));
             for function in self.functions(place).iter().rev() {
                 line += ";";
                 line += &folded(&function.function);
             }
-            let wait = &self.waits[place.wait];
+            let wait = self.waits.value(place.wait);
             let colon = if wait.is_empty() { "" } else { ": " };
             // Writing to a string does not fail, here and below.
             _ = write!(line, ";[{}{colon}{wait}]", place.state.name());
-            *lines.entry(line).or_default() += weight.time;
+            *lines.entry(line).or_default() += *time;
         }
         lines.iter().fold(String::new(), |mut text, (line, time)| {
             _ = writeln!(text, "{line} {}", time.as_micros());
@@ -117,14 +104,14 @@ impl Profile {
     ///
     /// What lies around the task's closure is left out. A sleep is shown by its public call, without what is inside.
     pub(crate) fn functions(&self, place: &Place) -> Vec<&Symbol> {
-        let stack = self.stacks[place.stack].iter();
+        let stack = self.stacks.value(place.stack).iter();
         let all: Vec<_> = stack.filter_map(|address| self.functions.get(address)).flatten().collect();
         let is_users = |symbol: &&Symbol| !symbol.is_library;
         let (Some(first), Some(last)) = (all.iter().position(is_users), all.iter().rposition(is_users))
         else {
             return all;
         };
-        let first = if self.waits[place.wait].is_empty() { 0 } else { first.saturating_sub(1) };
+        let first = if self.waits.value(place.wait).is_empty() { 0 } else { first.saturating_sub(1) };
         all[first..=last].to_vec()
     }
 }

@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::mem;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +12,7 @@ use fibra_runtime::task::{TaskDump, TaskState};
 use fibra_runtime::{Handle, Task, clock};
 
 use crate::interner::Interner;
-use crate::profile::{Place, Profile, Weight};
+use crate::profile::{Place, Profile};
 use crate::unwinder::{install, unwinder};
 
 /// The most stacks of sleepers that are walked at one look.
@@ -59,8 +60,8 @@ pub fn profile(runtime: &Handle, duration: Duration) -> Profile {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Profiler {
-    rate: u32,
-    state: Option<TaskState>,
+    pub(crate) rate: u32,
+    pub(crate) state: Option<TaskState>,
 }
 
 impl Default for Profiler {
@@ -132,6 +133,7 @@ impl Profiler {
 }
 
 /// What the looks so far have found.
+#[derive(Default)]
 struct Looks {
     state: Option<TaskState>,
     count: u64,
@@ -141,32 +143,25 @@ struct Looks {
     waits: Interner<String>,
     stacks: Interner<Vec<usize>>,
     places: Interner<Place>,
-    weights: Vec<Weight>,
+    /// The time that tasks have spent at each place.
+    times: Vec<Duration>,
 }
 
 /// What is known of a task.
+#[derive(Default)]
 struct Known {
     task: usize,
     /// The latest look that has seen it.
     seen: u64,
     /// What is to be added to its next sample.
-    owed: Weight,
+    owed: Duration,
     /// Its latest sleep: the epoch, and the number of the place.
     sleep: Option<(u64, usize)>,
 }
 
 impl Looks {
     fn new(state: Option<TaskState>) -> Self {
-        let mut looks = Looks {
-            state,
-            count: 0,
-            known: HashMap::new(),
-            tasks: Interner::default(),
-            waits: Interner::default(),
-            stacks: Interner::default(),
-            places: Interner::default(),
-            weights: Vec::new(),
-        };
+        let mut looks = Looks { state, ..Looks::default() };
         // What stands for nothing has the number 0.
         looks.waits.number(String::new());
         looks.stacks.number(Vec::new());
@@ -176,7 +171,6 @@ impl Looks {
     /// Looks at all tasks, `time` after the look before.
     fn look(&mut self, runtime: &Handle, time: Duration) {
         self.count += 1;
-        let weight = Weight { count: 1, time };
         let (mut sleepers, mut threads) = (Vec::new(), Vec::new());
         for task in runtime.tasks() {
             let (state, epoch) = task.glance();
@@ -184,106 +178,89 @@ impl Looks {
                 continue;
             }
             let tasks = &mut self.tasks;
-            let known = self.known.entry(task.id()).or_insert_with(|| Known::new(tasks.number(name(&task))));
+            let new = || Known { task: tasks.number(name(&task)), ..Known::default() };
+            let known = self.known.entry(task.id()).or_insert_with(new);
             known.seen = self.count;
-            match state {
-                TaskState::Suspended => match known.sleep {
-                    Some((same, place)) if Some(same) == epoch => self.weights[place] += weight,
-                    _ => sleepers.push((known.owe(weight), task)),
-                },
-                TaskState::Running | TaskState::Blocking => threads.push((known.owe(weight), task)),
-                _ => {
-                    let place = Place { task: known.task, state, wait: 0, stack: 0 };
-                    self.add(place, weight);
+            let number = known.task;
+            match (state, known.sleep) {
+                (TaskState::Suspended, Some((same, place))) if Some(same) == epoch => {
+                    self.times[place] += time
                 }
+                (TaskState::Suspended | TaskState::Running | TaskState::Blocking, _) => {
+                    known.owed += time;
+                    let list = if state == TaskState::Suspended { &mut sleepers } else { &mut threads };
+                    list.push((known.owed, task));
+                }
+                _ => _ = self.add(number, state, "", Vec::new(), time),
             }
         }
         let mut walked = longest_owed(sleepers, MOST_SLEEPERS);
         walked.extend(longest_owed(threads, MOST_THREADS));
         runtime.look_at(walked).iter().for_each(|dump| self.keep(dump));
-        self.forget(|known, count| known.seen < count);
+        self.forget(self.count);
     }
 
     /// Returns false for a task whose state is not asked for. A suspended one may turn out to wait for the blocking pool.
     fn wants(&self, state: TaskState) -> bool {
-        match self.state {
-            Some(TaskState::Blocking) => matches!(state, TaskState::Blocking | TaskState::Suspended),
-            wanted => wanted.is_none_or(|wanted| wanted == state),
-        }
+        let may_be = |wanted| wanted == TaskState::Blocking && state == TaskState::Suspended;
+        self.state.is_none_or(|wanted| wanted == state || may_be(wanted))
     }
 
     /// Keeps what a walk has found.
     fn keep(&mut self, dump: &TaskDump) {
-        let Some(known) = self.known.get_mut(&dump.task().id()) else { return };
-        let (task, owed) = (known.task, std::mem::take(&mut known.owed));
-        let wait = dump.waits_for().map_or("", |waits_for| &waits_for.kind).to_owned();
-        let (wait, stack) = (self.waits.number(wait), self.stacks.number(dump.addresses().collect()));
-        let place = self.add(Place { task, state: dump.state(), wait, stack }, owed);
-        if let (Some(epoch), Some(known)) = (dump.epoch(), self.known.get_mut(&dump.task().id())) {
-            known.sleep = Some((epoch, place));
+        let Some(mut known) = self.known.remove(&dump.task().id()) else { return };
+        let wait = dump.waits_for().map_or("", |waits_for| &waits_for.kind);
+        let stack = dump.addresses().collect();
+        let place = self.add(known.task, dump.state(), wait, stack, mem::take(&mut known.owed));
+        known.sleep = dump.epoch().map(|epoch| (epoch, place));
+        self.known.insert(dump.task().id(), known);
+    }
+
+    /// Forgets the tasks that were not seen since that look. What is owed to them is added without a stack.
+    fn forget(&mut self, look: u64) {
+        let forgotten: Vec<_> = self.known.extract_if(|_, known| known.seen < look).collect();
+        for (_, known) in forgotten.iter().filter(|(_, known)| !known.owed.is_zero()) {
+            self.add(known.task, TaskState::Suspended, "", Vec::new(), known.owed);
         }
     }
 
-    /// Forgets tasks. What is owed to them is added without a stack.
-    fn forget(&mut self, is_forgotten: impl Fn(&Known, u64) -> bool) {
-        let count = self.count;
-        let forgotten = self.known.extract_if(|_, known| is_forgotten(known, count));
-        let owed: Vec<_> = forgotten.map(|(_, known)| (known.task, known.owed)).collect();
-        for (task, weight) in owed.into_iter().filter(|(_, weight)| weight.count > 0) {
-            self.add(Place { task, state: TaskState::Suspended, wait: 0, stack: 0 }, weight);
-        }
-    }
-
-    fn add(&mut self, place: Place, weight: Weight) -> usize {
-        let number = self.places.number(place);
-        self.weights.resize(self.places.values().len(), Weight::default());
-        self.weights[number] += weight;
+    /// Adds to the time at a place, and returns the number of the place.
+    fn add(&mut self, task: usize, state: TaskState, wait: &str, stack: Vec<usize>, time: Duration) -> usize {
+        let (wait, stack) = (self.waits.number(wait.into()), self.stacks.number(stack));
+        let number = self.places.number(Place { task, state, wait, stack });
+        self.times.resize(self.places.values().len(), Duration::ZERO);
+        self.times[number] += time;
         number
     }
 
     fn into_profile(mut self, begin: SystemTime, duration: Duration, period: Duration) -> Profile {
-        self.forget(|_, _| true);
+        self.forget(u64::MAX);
         let mut addresses = Interner::default();
         for stack in self.stacks.values() {
-            for (index, address) in stack.iter().enumerate() {
-                addresses.number((*address, index > 0));
-            }
+            stack.iter().enumerate().for_each(|(index, address)| _ = addresses.number((*address, index > 0)));
         }
         let functions = unwinder().resolve(addresses.values());
-        let is_wanted = |(place, _): &(Place, Weight)| self.state.is_none_or(|state| state == place.state);
-        let samples = self.places.values().iter().copied().zip(self.weights);
+        let is_wanted = |(place, _): &(Place, Duration)| self.state.is_none_or(|state| state == place.state);
+        let samples = self.places.values().iter().copied().zip(self.times);
         Profile {
             begin,
             duration,
             period,
             samples: samples.filter(is_wanted).collect(),
             functions: addresses.values().iter().map(|(address, _)| *address).zip(functions).collect(),
-            tasks: self.tasks.into_values(),
-            waits: self.waits.into_values(),
-            stacks: self.stacks.into_values(),
+            tasks: self.tasks,
+            waits: self.waits,
+            stacks: self.stacks,
         }
     }
 }
 
-impl Known {
-    fn new(task: usize) -> Self {
-        Known { task, seen: 0, owed: Weight::default(), sleep: None }
-    }
-
-    /// Adds to what is owed, and returns since how many looks something is.
-    fn owe(&mut self, weight: Weight) -> u64 {
-        self.owed += weight;
-        self.owed.count
-    }
-}
-
 /// Returns that many tasks, those to which most is owed.
-fn longest_owed(mut tasks: Vec<(u64, Task)>, most: usize) -> Vec<Task> {
+fn longest_owed(mut tasks: Vec<(Duration, Task)>, most: usize) -> Vec<Task> {
     if tasks.len() > most {
         tasks.select_nth_unstable_by_key(most, |(owed, _)| Reverse(*owed));
-        tasks.truncate(most);
     }
-    tasks.into_iter().map(|(_, task)| task).collect()
+    tasks.into_iter().take(most).map(|(_, task)| task).collect()
 }
 
 /// Returns the name of a task, or where it was spawned.

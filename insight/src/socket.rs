@@ -29,19 +29,13 @@ const MOST_IGNORED: u64 = 64 * 1024;
 /// A socket that takes connections. A Unix socket's file goes with it.
 pub(crate) struct Listener {
     socket: OwnedFd,
-    file: Option<SocketFile>,
-}
-
-/// The file of a Unix socket.
-struct SocketFile {
-    path: PathBuf,
-    id: (u64, u64),
+    /// The file of a Unix socket, with its identity.
+    file: Option<(PathBuf, (u64, u64))>,
 }
 
 /// A connection, whose reads and writes fail after the time that was given.
 pub(crate) struct Connection {
     socket: OwnedFd,
-    is_unix: bool,
     until: Instant,
 }
 
@@ -64,9 +58,9 @@ impl Listener {
             remove_stale(path)?;
             net::bind(&socket, &address).map_err(explain)?;
         }
-        let file = SocketFile { id: id_of(path)?, path: path.into() };
+        let file = Some((path.into(), id_of(path)?));
         net::listen(&socket, BACKLOG)?;
-        Ok(Listener { socket, file: Some(file) })
+        Ok(Listener { socket, file })
     }
 
     /// Listens on a port of a loopback address, and refuses all other addresses.
@@ -85,18 +79,18 @@ impl Listener {
     /// Waits for a client.
     pub(crate) fn accept(&self) -> io::Result<Connection> {
         let socket = retry_on_intr(|| net::accept_with(&self.socket, SocketFlags::CLOEXEC))?;
-        Ok(Connection { socket, is_unix: self.file.is_some(), until: clock::machine() })
+        Ok(Connection { socket, until: clock::machine() })
     }
 
     /// Ends all waits for clients, now and later, and removes the file.
     pub(crate) fn stop(&self) {
         // It listens, so there is nothing to fail but a client that goes at this moment.
         _ = net::shutdown(&self.socket, net::Shutdown::Both);
-        if let Some(file) = &self.file
-            && id_of(&file.path).is_ok_and(|id| id == file.id)
+        if let Some((path, own)) = &self.file
+            && id_of(path).is_ok_and(|id| id == *own)
         {
             // Gone already, or in a directory that has become read-only.
-            _ = fs::remove_file(&file.path);
+            _ = fs::remove_file(path);
         }
     }
 }
@@ -107,10 +101,10 @@ impl Connection {
         self.until = clock::machine() + time;
     }
 
-    /// Returns true unless the client is known to belong to another user than this process or root.
+    /// Returns true if the client at a Unix socket is root, or the user of this process.
     pub(crate) fn is_of_owner(&self) -> bool {
-        !self.is_unix
-            || sys::peer_user(self.socket.as_fd()).is_ok_and(|user| user == 0 || user == geteuid().as_raw())
+        let is_owner = |user| user == 0 || user == geteuid().as_raw();
+        sys::peer_user(self.socket.as_fd()).is_ok_and(is_owner)
     }
 
     /// Ends the connection so that the client reads what was written: a close would drop that if there is input left.
@@ -155,10 +149,10 @@ fn timed_out(error: Errno) -> io::Error {
 fn remove_stale(path: &Path) -> io::Result<()> {
     let in_use = match UnixStream::connect(path) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            match fs::symlink_metadata(path)?.file_type().is_socket() {
-                true => return fs::remove_file(path),
-                false => "exists, and is no socket",
+            if fs::symlink_metadata(path)?.file_type().is_socket() {
+                return fs::remove_file(path);
             }
+            "exists, and is no socket"
         }
         _ => "is in use: another endpoint or process listens on it",
     };
