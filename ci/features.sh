@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests what features add: the adapters for `async` crates, the numbers in the crate `metrics`, and the examples with crates of
-# others. `ci/have` installs curl and openssl where they are missing. The features only add, so the remaining tests are left to
+# Tests what features add: the adapters for `async` crates, those for the crates `metrics` and `tracing`, and the examples with
+# crates of others. `ci/have` installs curl and openssl where they are missing. The features only add, so the remaining tests are left to
 # `cargo test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,10 +12,9 @@ cargo clippy -p fibra --no-default-features -- -D warnings
 cargo test -p fibra-io --features compat-tests --lib --test compat
 cargo test -p fibra-io --features compat-tests --doc
 
-# The crate `metrics`.
-cargo clippy -p fibra --features metrics --test metrics -- -D warnings
-cargo test -p fibra --features metrics --test metrics
-cargo test -p fibra --features metrics --doc metrics::record
+cargo clippy -p fibra --features metrics,tracing --test metrics --test spans -- -D warnings
+cargo test -p fibra --features metrics,tracing --test metrics --test spans
+cargo test -p fibra --features metrics,tracing --doc -- metrics::record tracing
 
 # One set of features for all examples, so that they are built once.
 features=compat-examples,store-examples,tls-examples,websocket-examples

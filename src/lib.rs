@@ -6,6 +6,8 @@ pub mod attributes;
 mod readiness;
 mod runtime;
 pub mod signal;
+#[cfg(feature = "tracing")]
+pub mod tracing;
 
 #[doc = include_str!("../DIFFERENCES.md")]
 pub mod differences {}

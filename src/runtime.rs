@@ -47,7 +47,8 @@ impl Runtime {
 
     /// Returns a builder with the defaults and a reactor.
     ///
-    /// With the feature `insight`, which is a default one, dumps have stacks from then on.
+    /// With the feature `insight`, which is a default one, dumps have stacks from then on. With the feature `tracing` entered
+    /// spans follow their tasks (`fibra::tracing`), by a setting of [`on_switch`](Builder::on_switch).
     pub fn builder() -> Builder {
         #[cfg(all(
             feature = "insight",
@@ -55,7 +56,11 @@ impl Runtime {
             any(target_arch = "x86_64", target_arch = "aarch64")
         ))]
         fibra_insight::install();
-        Builder::new().driver(fibra_io::driver()).listen_to_signals(crate::signal::call_on)
+        let builder = Builder::new().driver(fibra_io::driver()).listen_to_signals(crate::signal::call_on);
+        #[cfg(feature = "tracing")]
+        let builder =
+            builder.on_switch(|task| crate::tracing::follow(task, crate::tracing::Inherit::default()));
+        builder
     }
 
     /// Cancels all tasks and waits until they have ended.

@@ -7,10 +7,12 @@
 //! remain, as in every library of stackful tasks:
 //!
 //! * Thread-locals that assume nesting in last-in-first-out order see the tasks of one worker interleave: `scoped-tls`,
-//!   an entered tracing span, and std's lazy [`thread_local!`](std::thread_local) when its *initializer* suspends
+//!   an entered tracing span (unless the crate `fibra` has the feature `tracing`), and std's lazy
+//!   [`thread_local!`](std::thread_local) when its *initializer* suspends
 //!   (two tasks may then initialize it, and the value that the first one borrowed is dropped under it). Do not suspend
 //!   inside an initializer of a `thread_local!`; those with a `const` initializer are immune.
-//!   [`Builder::on_switch`] puts such things right at each switch. For values of a task's own there is [`task_local!`](crate::task_local).
+//!   [`Builder::on_switch`] puts such things right at each switch, or that of a [runtime](crate::Builder::on_switch) for all its
+//!   tasks. For values of a task's own there is [`task_local!`](crate::task_local).
 //! * [`std::process::exit`] drops the thread-locals of its thread in sequence, in the task that
 //!   calls it. Do not suspend inside the *destructor* of a `thread_local!`, even with a `const`
 //!   initializer. Other tasks of the worker would go on, and may have borrowed a dropped value.
