@@ -6,6 +6,7 @@ mod endpoint;
 mod interner;
 mod library;
 mod modules;
+mod object;
 mod perfetto;
 mod pprof;
 mod profile;
@@ -28,3 +29,12 @@ pub use profiler::{Profiler, profile};
 pub use recorder::{FlightRecorder, Span, span};
 pub use trace::{StallEvent, Trace, TraceEvent};
 pub use unwinder::{install, sample_by, unwinder};
+
+/// For readers of other processes and of core files.
+#[doc(hidden)]
+pub mod outside {
+    pub use crate::modules::{Modules, Read};
+    pub use crate::object::{Object, Segment};
+    pub use crate::symbols::Symbols;
+    pub use crate::walk::Walker;
+}

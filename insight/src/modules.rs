@@ -6,21 +6,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fibra_runtime::stacks;
 
-use crate::sys::{self, Changes, Object};
+use crate::object::Object;
+use crate::sys::{self, Changes};
 
 /// The longest instruction that calls, in bytes, rounded up to a word.
 const CALL: usize = 8;
 
+/// Copies memory of the process that the objects are loaded in. Fails where there is none.
+pub type Read = dyn Fn(usize, &mut [u8]) -> Option<()> + Send + Sync;
+
 /// The objects that were loaded at one time.
-pub(crate) struct Modules {
+pub struct Modules {
     changes: Changes,
     /// By address.
     objects: Vec<Object>,
+    read: Box<Read>,
 }
 
 impl Modules {
-    /// Returns the objects that are loaded now.
-    pub(crate) fn loaded() -> Arc<Modules> {
+    /// Returns the objects that are loaded in this process now.
+    pub fn loaded() -> Arc<Modules> {
         static LATEST: Mutex<Option<Arc<Modules>>> = Mutex::new(None);
 
         let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,9 +36,14 @@ impl Modules {
     }
 
     fn read() -> Self {
-        let (changes, mut objects) = sys::objects();
+        let (changes, objects) = sys::objects();
+        Modules { changes, ..Modules::of(objects, Box::new(stacks::read)) }
+    }
+
+    /// Makes modules of the objects of any process.
+    pub fn of(mut objects: Vec<Object>, read: Box<Read>) -> Self {
         objects.sort_by_key(|object| object.range.start);
-        Modules { changes, objects }
+        Modules { changes: Changes::default(), objects, read }
     }
 
     pub(crate) fn objects(&self) -> &[Object] {
@@ -57,7 +67,7 @@ impl Modules {
         let mut before = [0; CALL];
         // The call may be the last instruction of the code. Copied, since the object may be unloaded at any time.
         self.is_code(address.wrapping_sub(1))
-            && stacks::read(address - CALL, &mut before).is_some()
+            && (self.read)(address - CALL, &mut before).is_some()
             && ends_with_call(&before)
     }
 }

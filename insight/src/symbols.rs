@@ -11,18 +11,18 @@ use fibra_runtime::stacks::Symbol;
 
 use crate::library::Library;
 use crate::modules::Modules;
-use crate::sys::Object;
+use crate::object::Object;
 
 /// The files that were read. What was looked up in them once is found at once.
 #[derive(Default)]
-pub(crate) struct Symbols {
+pub struct Symbols {
     files: HashMap<PathBuf, Option<Loader>>,
     library: Library,
 }
 
 impl Symbols {
     /// Reads what it has to know of the program first.
-    pub(crate) fn new(modules: &Modules) -> Self {
+    pub fn new(modules: &Modules) -> Self {
         let mut symbols = Symbols::default();
         let here = symbols.functions_at(modules, Library::ADDRESS as *const () as usize);
         if let Some(file) = here.and_then(|mut functions| functions.pop()?.file) {
@@ -32,7 +32,7 @@ impl Symbols {
     }
 
     /// Returns the functions at each address, innermost first. Those of a return address are those of the call.
-    pub(crate) fn resolve(&mut self, modules: &Modules, addresses: &[(usize, bool)]) -> Vec<Vec<Symbol>> {
+    pub fn resolve(&mut self, modules: &Modules, addresses: &[(usize, bool)]) -> Vec<Vec<Symbol>> {
         let one = |(address, is_return): &(usize, bool)| {
             let mut functions = self.functions_at(modules, address - usize::from(*is_return));
             for function in functions.iter_mut().flatten() {

@@ -8,46 +8,19 @@ use std::mem::{self, MaybeUninit};
 use std::ops::{ControlFlow, Range};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::ptr;
 use std::slice;
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use fibra_runtime::stacks::{self, SavedContext};
 
+use crate::object::{Object, Segment};
+
 /// A page of memory, at the least.
 const PAGE: usize = 4096;
 
 /// How much of a stack [`ask`] copies.
 pub(crate) const WINDOW: usize = 16 * 1024;
-
-/// The kinds of pointers in a `.eh_frame_hdr` that linkers write: relative to their own place, 4 bytes with a sign.
-const RELATIVE_4_BYTES: u8 = 0x1b;
-
-/// The program, a library, or the kernel's own object.
-pub(crate) struct Object {
-    /// The file; that of the program leads to it even if it was deleted or replaced.
-    pub(crate) path: PathBuf,
-    /// The address of the object less the one that it states for itself.
-    pub(crate) base: usize,
-    pub(crate) range: Range<usize>,
-    pub(crate) code: Vec<Range<usize>>,
-    pub(crate) tables: Option<UnwindTables>,
-}
-
-/// The tables by which frames are found.
-pub(crate) struct UnwindTables {
-    pub(crate) index: Section,
-    pub(crate) frames: Section,
-}
-
-/// A part of an object in memory.
-#[derive(Clone)]
-pub(crate) struct Section {
-    pub(crate) address: usize,
-    /// Those of the program stay mapped; those of libraries, which may be unloaded, are a copy.
-    pub(crate) bytes: Cow<'static, [u8]>,
-}
 
 /// How often the loader has added and removed an object.
 pub(crate) type Changes = (u64, u64);
@@ -91,39 +64,21 @@ fn object(info: &libc::dl_phdr_info, is_program: bool) -> Object {
     let base = info.dlpi_addr as usize;
     // SAFETY: the loader has mapped the headers, and keeps them as long as the object.
     let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-    let place = |header: &libc::Elf64_Phdr| {
+    let segment = |header: &libc::Elf64_Phdr| {
         let start = base + header.p_vaddr as usize;
-        start..start + header.p_memsz as usize
+        let range = start..start + header.p_memsz as usize;
+        Segment { kind: header.p_type, flags: header.p_flags, range }
     };
-    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-    let code = loaded().filter(|header| header.p_flags & libc::PF_X != 0).map(place).collect();
-    let range =
-        loaded().map(place).reduce(|whole, part| whole.start.min(part.start)..whole.end.max(part.end));
-    let index = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME).map(place);
-    let segment = |address: usize| loaded().map(place).find(|segment| segment.contains(&address));
-    let section = |range: Range<usize>| {
+    let bytes = |range: Range<usize>| {
         // SAFETY: the range lies in a segment that is mapped for reading, as tables are, and never written to. The program
         // is never unloaded; of the others a copy is made, while the loader holds them.
         let bytes: &'static [u8] = unsafe { slice::from_raw_parts(range.start as *const u8, range.len()) };
-        let bytes = if is_program { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) };
-        Section { address: range.start, bytes }
+        Some(if is_program { Cow::Borrowed(bytes) } else { Cow::Owned(bytes.to_vec()) })
     };
-    let tables =
-        index.filter(|index| segment(index.start).is_some_and(|it| index.end <= it.end)).and_then(|index| {
-            let index = section(index);
-            let [1, RELATIVE_4_BYTES, _, _, offset @ ..] = index.bytes.first_chunk::<8>()? else {
-                return None;
-            };
-            // Relative to the pointer itself.
-            let frames =
-                index.address.wrapping_add(4).wrapping_add_signed(i32::from_ne_bytes(*offset) as isize);
-            let end = segment(frames)?.end;
-            Some(UnwindTables { index, frames: section(frames..end) })
-        });
     // SAFETY: the loader's names are strings, and stay as long as the object.
     let name = unsafe { CStr::from_ptr(info.dlpi_name) };
     let path = if is_program { "/proc/self/exe".into() } else { OsStr::from_bytes(name.to_bytes()).into() };
-    Object { path, base, range: range.unwrap_or_default(), code, tables }
+    Object::new(path, base, &headers.iter().map(segment).collect::<Vec<_>>(), bytes)
 }
 
 /// The copy of a thread's registers and of the innermost part of its stack.

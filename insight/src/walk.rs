@@ -14,13 +14,13 @@ use framehop::{
 };
 
 use crate::modules::Modules;
-use crate::sys::{Object, Section};
+use crate::object::{Object, Section};
 
 /// The most frames of one stack.
 const MOST_FRAMES: usize = 1024;
 
 /// Walks stacks one after the other. What it has learned of the code serves the next ones.
-pub(crate) struct Walker {
+pub struct Walker {
     modules: Arc<Modules>,
     unwinder: UnwinderNative<Bytes, MayAllocateDuringUnwind>,
     cache: CacheNative<MayAllocateDuringUnwind>,
@@ -29,7 +29,8 @@ pub(crate) struct Walker {
 }
 
 impl Walker {
-    pub(crate) fn new(modules: Arc<Modules>) -> Self {
+    /// Makes a walker over the code of these modules.
+    pub fn new(modules: Arc<Modules>) -> Self {
         let mut unwinder = UnwinderNative::new();
         modules.objects().iter().for_each(|object| unwinder.add_module(module(object)));
         Walker { modules, unwinder, cache: CacheNative::new(), known: HashSet::new() }
@@ -41,7 +42,7 @@ impl Walker {
     }
 
     /// Appends the addresses of the frames, innermost first. Returns true if the walk has come to the root.
-    pub(crate) fn walk(
+    pub fn walk(
         &mut self,
         from: SavedContext,
         read: &mut dyn FnMut(usize) -> Option<u64>,

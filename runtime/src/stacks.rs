@@ -1,4 +1,4 @@
-//! The seam between dumps and the crate that walks stacks.
+//! The seam between dumps and the crate that walks stacks, and what readers of other processes share with dumps.
 
 #![forbid(unsafe_code)]
 
@@ -6,3 +6,4 @@
 pub use crate::base::abort_dump::left_at;
 pub use crate::base::memory::read;
 pub use crate::base::unwinder::{SavedContext, Symbol, Unwinder, install};
+pub use crate::waiter::description::{EndedBy, Found, OwnerMark, interpret};

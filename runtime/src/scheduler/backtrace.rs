@@ -25,6 +25,15 @@ pub struct Frame {
 }
 
 impl Backtrace {
+    /// Makes a stack of the functions at each of its addresses.
+    #[doc(hidden)]
+    pub fn new(frames: impl Iterator<Item = (usize, Vec<Symbol>)>, is_complete: bool) -> Self {
+        Backtrace {
+            frames: frames.map(|(address, symbols)| Frame { address, symbols }).collect(),
+            is_complete,
+        }
+    }
+
     /// Returns the frames, innermost first.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
@@ -102,10 +111,7 @@ impl Symbols {
     }
 
     pub(crate) fn backtrace(&self, frames: &Frames) -> Backtrace {
-        let frame = |place: &(usize, bool)| Frame {
-            address: place.0,
-            symbols: self.0.get(place).cloned().unwrap_or_default(),
-        };
-        Backtrace { frames: frames.addresses.iter().map(frame).collect(), is_complete: frames.is_complete }
+        let frame = |place: &(usize, bool)| (place.0, self.0.get(place).cloned().unwrap_or_default());
+        Backtrace::new(frames.addresses.iter().map(frame), frames.is_complete)
     }
 }

@@ -168,26 +168,26 @@ impl<P> WaitRecord<P> {
 
 /// What a task waits for, as a reader found it in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub struct Found {
     /// The name of the wait.
-    pub(crate) name: String,
+    pub name: String,
     /// Which party may end it.
-    pub(crate) ended_by: EndedBy,
+    pub ended_by: EndedBy,
     /// The address of the object.
-    pub(crate) object: usize,
+    pub object: usize,
     /// The owner, if the object has one.
-    pub(crate) owner: Option<OwnerMark>,
+    pub owner: Option<OwnerMark>,
     /// The file descriptor.
-    pub(crate) descriptor: Option<i32>,
+    pub descriptor: Option<i32>,
     /// What it is to be.
-    pub(crate) direction: Option<Direction>,
+    pub direction: Option<Direction>,
     /// The arms of a select.
-    pub(crate) arms: Vec<Found>,
+    pub arms: Vec<Found>,
 }
 
 /// Tells the owner of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum OwnerMark {
+pub enum OwnerMark {
     /// Its number; see [`owner`](crate::wait::owner).
     Number(u64),
     /// The address of its waiter.
@@ -197,10 +197,7 @@ pub(crate) enum OwnerMark {
 /// Reads a record and what it leads to. `read` copies memory, and fails where there is none.
 ///
 /// Returns `None` unless the record leads to a description.
-pub(crate) fn interpret(
-    record: usize,
-    read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>,
-) -> Option<Found> {
+pub fn interpret(record: usize, read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>) -> Option<Found> {
     let [description, object] = pointers(record, read)?;
     let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms, direction] =
         words(description, read)?
