@@ -9,7 +9,7 @@ holds_unsafe() {
 }
 
 failed=0
-for file in $(grep -rL '^#!\[forbid(unsafe_code)\]' --include='*.rs' src runtime/src sync/src io/src macros/src insight/src sim/src); do
+for file in $(grep -rL '^#!\[forbid(unsafe_code)\]' --include='*.rs' src runtime/src sync/src io/src macros/src insight/src tools/src sim/src); do
     case $file in
     */mod.rs | */lib.rs) children=${file%/*} ;;
     *) children=${file%.rs} ;;

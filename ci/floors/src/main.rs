@@ -27,7 +27,7 @@ use std::{env, fs, io};
 /// The text of each file of a crate by its path, relative to the crate's folder.
 type Files = BTreeMap<String, String>;
 
-const CRATES: [&str; 5] = ["runtime", "sync", "io", "insight", "sim"];
+const CRATES: [&str; 6] = ["runtime", "sync", "io", "insight", "tools", "sim"];
 
 fn main() -> io::Result<ExitCode> {
     let (options, mut crates): (Vec<String>, Vec<String>) =

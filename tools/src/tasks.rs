@@ -1,0 +1,234 @@
+//! The tasks in an image, by the tables that its notes lead to.
+//!
+//! The offsets are those of the process itself: the root of its tables has them.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use fibra_runtime::stacks::{EndedBy, Found, SavedContext, interpret};
+use fibra_runtime::task::TaskState;
+
+use crate::elf;
+use crate::image::Image;
+
+/// The most of a stack that is copied.
+const WINDOW: usize = 256 * 1024;
+
+/// The longest name, and the longest path of a source.
+const TEXT: usize = 4096;
+
+/// The most chunks of tables, slots of a chunk, and stacks of a task: memory may be anything.
+const CHUNKS: usize = 1 << 20;
+const SLOTS: usize = 1 << 16;
+const STACKS: usize = 100;
+
+/// A task, as it was found.
+pub(crate) struct FoundTask {
+    pub(crate) address: usize,
+    pub(crate) id: u64,
+    pub(crate) name: Option<String>,
+    pub(crate) spawned_at: Option<String>,
+    pub(crate) state: TaskState,
+    pub(crate) waits_for: Option<Found>,
+    /// Innermost first.
+    pub(crate) stacks: Vec<StackCopy>,
+    /// Its stacks are all there.
+    pub(crate) is_complete: bool,
+}
+
+/// A copy of a stack from its innermost frame on.
+pub(crate) struct StackCopy {
+    pub(crate) context: SavedContext,
+    bytes: Vec<u8>,
+}
+
+impl StackCopy {
+    /// Returns the word at an address of the stack.
+    pub(crate) fn word(&self, address: usize) -> Option<u64> {
+        elf::long(&self.bytes, address.checked_sub(self.context.sp)?)
+    }
+}
+
+/// The root of the tables of one copy of fibra: `Root` in `runtime/src/scheduler/note.rs`.
+struct Tables<'a> {
+    image: &'a Image,
+    newest: usize,
+    slots: usize,
+    /// By [`Field`].
+    layout: Vec<usize>,
+}
+
+/// The fields of `Layout` in `runtime/src/tasks/header.rs`.
+#[derive(Clone, Copy)]
+enum Field {
+    Word,
+    Mask,
+    Asleep,
+    Id,
+    Record,
+    Coroutine,
+    Saved,
+    Pushed,
+    Base,
+    Away,
+    BigCoroutine,
+    BigOuter,
+    Traits,
+    Name,
+    SpawnedAt,
+}
+
+/// Copies all tasks, with the stacks of those that sleep or wait for a worker, and of those that run on these threads.
+pub(crate) fn copy(image: &Image, roots: &[usize], threads: &[SavedContext]) -> Vec<FoundTask> {
+    let mut tasks = Vec::new();
+    // The stacks, by their highest addresses: the task, and how many of its stacks lie further out.
+    let mut bases = BTreeMap::new();
+    for tables in roots.iter().filter_map(|root| Tables::at(image, *root)) {
+        for header in tables.headers() {
+            let coroutines = tables.coroutines(header);
+            let Some(task) = tables.task(header, &coroutines) else { continue };
+            let places = coroutines.iter().rev().enumerate();
+            bases.extend(
+                places
+                    .filter_map(|(outer, coroutine)| Some((tables.base(*coroutine)?, (tasks.len(), outer)))),
+            );
+            tasks.push(task);
+        }
+    }
+    for context in threads {
+        let Some((base, (index, outer))) = bases.range(context.sp.saturating_add(1)..).next() else {
+            continue;
+        };
+        let is_on_it = image.mapping(context.sp).is_some_and(|mapping| mapping.range.contains(&(base - 1)));
+        if is_on_it && tasks[*index].state == TaskState::Running {
+            tasks[*index].stacks.extend(stack(image, *context, *base));
+            tasks[*index].is_complete = *outer == 0;
+        }
+    }
+    tasks.sort_by_key(|task| task.id);
+    tasks
+}
+
+fn stack(image: &Image, context: SavedContext, base: usize) -> Option<StackCopy> {
+    let end = base.min(context.sp.saturating_add(WINDOW));
+    Some(StackCopy { context, bytes: image.bytes(context.sp..end)? })
+}
+
+impl<'a> Tables<'a> {
+    fn at(image: &'a Image, root: usize) -> Option<Self> {
+        let size = 12 + 4 * (Field::SpawnedAt as usize + 1);
+        let bytes = image.bytes(root..root.checked_add(size)?)?;
+        let mut words = (8..).step_by(4).map_while(|at| elf::word(&bytes, at)).map(|word| word as usize);
+        let slots = words.next().filter(|slots| *slots <= SLOTS)?;
+        Some(Tables { image, newest: image.word(root)?, slots, layout: words.collect() })
+    }
+
+    /// Returns the addresses of the headers of all started tasks.
+    fn headers(&self) -> Vec<usize> {
+        let (mut headers, mut chunk) = (Vec::new(), self.newest);
+        for _ in 0..CHUNKS {
+            let size = (self.slots + 1) * size_of::<usize>();
+            let Some(bytes) = chunk.checked_add(size).and_then(|end| self.image.bytes(chunk..end)) else {
+                break;
+            };
+            let mut words = (0..).step_by(8).map_while(|at| elf::long(&bytes, at)).map(|word| word as usize);
+            chunk = words.next().unwrap_or(0);
+            headers.extend(words.filter(|word| word & 1 == 0));
+        }
+        headers
+    }
+
+    /// Returns the coroutines of a task, the innermost first.
+    fn coroutines(&self, header: usize) -> Vec<usize> {
+        let (mut coroutines, mut away) = (Vec::new(), self.field(header, Field::Away));
+        while let Some(big) = away.filter(|big| *big > 0 && coroutines.len() < STACKS) {
+            coroutines.push(big.wrapping_add(self.offset(Field::BigCoroutine)));
+            away = self.field(big, Field::BigOuter);
+        }
+        coroutines.push(header.wrapping_add(self.offset(Field::Coroutine)));
+        coroutines
+    }
+
+    /// Copies a task; `None` for one that has ended.
+    fn task(&self, header: usize, coroutines: &[usize]) -> Option<FoundTask> {
+        let saved = self.field(*coroutines.last()?, Field::Saved)?;
+        let is_asleep =
+            self.field(header, Field::Word)? & self.offset(Field::Mask) == self.offset(Field::Asleep);
+        let mut waits_for = None;
+        let state = match saved {
+            0 => TaskState::Running,
+            1 => return None,
+            _ if is_asleep => {
+                let record = self.field(header, Field::Record)?;
+                waits_for =
+                    interpret(record, &mut |address, into: &mut [u8]| (self.image.memory)(address, into));
+                let is_pool = waits_for.as_ref().is_some_and(|found| found.ended_by == EndedBy::Pool);
+                if is_pool { TaskState::Blocking } else { TaskState::Suspended }
+            }
+            _ => TaskState::Ready,
+        };
+        let stack = |coroutine: &usize| stack(self.image, self.context(*coroutine)?, self.base(*coroutine)?);
+        let stacks: Vec<_> = match state {
+            TaskState::Running => Vec::new(),
+            _ => coroutines.iter().filter_map(stack).collect(),
+        };
+        Some(FoundTask {
+            address: header,
+            id: self.field(header, Field::Id)? as u64,
+            name: self.name(header),
+            spawned_at: self.field(header, Field::SpawnedAt).and_then(|location| self.location(location)),
+            state,
+            waits_for,
+            is_complete: stacks.len() == coroutines.len(),
+            stacks,
+        })
+    }
+
+    /// Returns where a coroutine goes on that does not run.
+    fn context(&self, coroutine: usize) -> Option<SavedContext> {
+        let saved = coroutine.wrapping_add(self.offset(Field::Saved));
+        let sp = self.word(saved, 0)?;
+        let (pc, fp) = match self.offset(Field::Pushed) {
+            0 => (self.word(saved, 8)?, self.word(saved, 16)?),
+            _ => (self.word(sp, 0)?, self.word(sp, 16)?),
+        };
+        Some(SavedContext { pc, sp: sp.checked_add(self.offset(Field::Pushed))?, fp })
+    }
+
+    /// Returns the highest address of a coroutine's stack.
+    fn base(&self, coroutine: usize) -> Option<usize> {
+        self.field(coroutine, Field::Base).filter(|base| *base > 0)
+    }
+
+    fn name(&self, header: usize) -> Option<String> {
+        let traits = self.field(header, Field::Traits).filter(|traits| *traits > 0)?;
+        let [counts, length] = [0, 8].map(|at| self.word(traits, self.offset(Field::Name) + at));
+        self.text(counts.filter(|counts| *counts > 0)?.checked_add(16)?, length?)
+    }
+
+    /// Reads a location. Its layout is std's: the file, then line and column.
+    fn location(&self, location: usize) -> Option<String> {
+        let file = self.text(self.word(location, 0)?, self.word(location, 8)?)?;
+        let place = self.word(location, 16)?;
+        Some(format!("{file}:{}:{}", place as u32, place >> 32))
+    }
+
+    fn text(&self, address: usize, length: usize) -> Option<String> {
+        let bytes = self.image.bytes(address..address.checked_add(length.min(TEXT))?)?;
+        String::from_utf8(bytes).ok()
+    }
+
+    /// Returns the word at the place of a field.
+    fn field(&self, address: usize, field: Field) -> Option<usize> {
+        self.word(address, self.offset(field))
+    }
+
+    fn offset(&self, field: Field) -> usize {
+        self.layout[field as usize]
+    }
+
+    fn word(&self, address: usize, offset: usize) -> Option<usize> {
+        self.image.word(address.wrapping_add(offset))
+    }
+}

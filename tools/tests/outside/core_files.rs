@@ -1,0 +1,46 @@
+//! Core files.
+
+use std::fs;
+
+use crate::program::{Program, about, both_hang, copy, scratch, shown};
+
+/// Leaves out of a dump what only the process itself tells: its head, and all times.
+fn without_times(dump: &str) -> Vec<String> {
+    let part = |part: &str| {
+        let is_time = part.ends_with(" old") || (part.starts_with("for ") && part.ends_with(" more"));
+        (!is_time).then(|| part.split(" since ").next().expect("one at the least").to_owned())
+    };
+    let line = |line: &str| line.split(", ").filter_map(part).collect::<Vec<_>>().join(", ");
+    dump.lines().skip(1).map(line).collect()
+}
+
+#[test]
+fn a_core_shows_what_the_dump_showed() {
+    let mut program = Program::start();
+    let Some(core) = program.core() else { return };
+    let path = core.to_str().expect("text");
+    let dump = shown(&["--core", path]);
+    assert_eq!(without_times(&program.dump), without_times(&dump));
+    assert!(about(&dump, "customer").contains("program::deep"), "{dump}");
+}
+
+#[test]
+fn a_core_is_read_with_a_program_from_elsewhere() {
+    let place = scratch("moved");
+    copy(&std::env::current_exe().expect("the path of the test binary"), &place.0);
+    let mut program = Program::of_file(&place.0);
+    let Some(core) = program.core() else { return };
+    let moved = scratch("moved-away");
+    fs::rename(&place.0, &moved.0).expect("it is moved");
+    let [core, exe] = [&core, &moved.0].map(|file| file.to_str().expect("text"));
+    let dump = shown(&["--core", core, "--exe", exe]);
+    assert_eq!(without_times(&program.dump), without_times(&dump));
+}
+
+#[test]
+fn a_core_of_running_tasks_has_their_stacks() {
+    let mut program = Program::hanging();
+    let Some(core) = program.core() else { return };
+    let dump = shown(&["--core", core.to_str().expect("text")]);
+    both_hang(&dump);
+}
