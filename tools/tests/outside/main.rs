@@ -1,8 +1,9 @@
-//! What `fibra-dump` shows of other processes and of core files.
+//! What `fibra-dump` and the script for gdb show of other processes and of core files.
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod bad_input;
 mod core_files;
+mod gdb;
 mod processes;
 mod program;
 #[expect(dead_code, reason = "also for tests that read what a child says of its death")]

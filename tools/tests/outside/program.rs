@@ -239,6 +239,15 @@ pub(crate) fn core_of(child: &mut Child, folder: &Scratch) -> Option<PathBuf> {
     core
 }
 
+/// Returns true if the program can be run, and says so if not.
+pub(crate) fn has(program: &str) -> bool {
+    let is_there = Command::new(program).arg("--version").output().is_ok();
+    if !is_there {
+        println!("SKIPPED: there is no {program}");
+    }
+    is_there
+}
+
 /// Runs `fibra-dump`.
 pub(crate) fn fibra_dump(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fibra-dump")).args(arguments).output().expect("it runs")

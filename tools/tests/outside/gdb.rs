@@ -1,0 +1,101 @@
+//! The script for gdb.
+
+use std::process::{Command, Output};
+
+use crate::program::{Program, has, text};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fibra-gdb.py");
+
+/// Runs commands of gdb, with the script.
+fn gdb(target: &[&str], commands: &[&str]) -> Output {
+    let mut gdb = Command::new("gdb");
+    gdb.args(["-batch", "-nx"]).args(target).args(["-ex", &format!("source {SCRIPT}")]);
+    commands.iter().for_each(|command| _ = gdb.args(["-ex", command]));
+    gdb.output().expect("gdb runs")
+}
+
+/// Returns the id of a task in a list, by how the line begins.
+fn id<'a>(list: &'a str, task: &str) -> &'a str {
+    let line =
+        list.lines().find_map(|line| line.strip_prefix(task)).unwrap_or_else(|| panic!("no {task}: {list}"));
+    line.split(')').next().expect("one at the least")
+}
+
+/// Counts the frames of `deep`. With lines, gdb knows its name without the modules.
+fn deep_calls(stacks: &str) -> usize {
+    let function = |line: &str| line.split(" (").next().is_some_and(|function| function.ends_with("deep"));
+    stacks.lines().filter(|line| function(line)).count()
+}
+
+/// Checks what the script shows of a program that waits.
+fn is_shown(target: &[&str]) {
+    let list = text(&gdb(target, &["fibra tasks"]).stdout);
+    let [customer, auditor] = ["customer", "auditor"].map(|name| id(&list, &format!("task '{name}' (id ")));
+    let line = format!("(id {customer}) suspended, waiting for mutex of task 'auditor' (id {auditor}) at 0x");
+    assert!(list.contains(&line), "{list}");
+    assert!(list.contains("waiting for select (channel receive, channel receive)"), "{list}");
+
+    let commands = [&format!("fibra task {customer} bt"), "fibra graph", "fibra apply all bt", "bt 1"];
+    let shown = text(&gdb(target, &commands).stdout);
+    let (stack, rest) = shown.split_once("digraph waits {\n").expect("a graph");
+    assert_eq!(deep_calls(stack), 3, "{shown}");
+    assert!(stack.contains("    #0 "), "{shown}");
+    let (graph, stacks) = rest.split_once("\n}\n").expect("its end");
+    assert!(graph.contains(&format!("  t{customer} -> t{auditor} [label=\"mutex\"];")), "{shown}");
+    assert_eq!(deep_calls(stacks), 4 + 3 + 4, "{shown}");
+    // The stack of the thread is there again.
+    let own = stacks.lines().rfind(|line| line.starts_with("#0 ")).expect("a frame");
+    assert!(!own.contains("fibra_runtime"), "{shown}");
+}
+
+#[test]
+fn gdb_lists_tasks() {
+    if !has("gdb") {
+        return;
+    }
+    let mut program = Program::start();
+    is_shown(&["-p", &program.pid()]);
+    program.answers("after");
+}
+
+#[test]
+fn gdb_lists_the_tasks_of_a_core() {
+    if !has("gdb") {
+        return;
+    }
+    let mut program = Program::start();
+    let Some(core) = program.core() else { return };
+    let own = std::env::current_exe().expect("the path of the test binary");
+    is_shown(&[own.to_str().expect("text"), core.to_str().expect("text")]);
+}
+
+#[test]
+fn gdb_shows_the_stacks_of_running_tasks() {
+    if !has("gdb") {
+        return;
+    }
+    let program = Program::hanging();
+    let shown = text(&gdb(&["-p", &program.pid()], &["fibra apply all bt"]).stdout);
+    let running = shown.split("\ntask ").filter(|task| task.contains(") running\n"));
+    let running: Vec<_> = running.collect();
+    assert_eq!(running.len(), 2, "{shown}");
+    assert!(running.iter().all(|task| task.contains("spins")), "{shown}");
+}
+
+#[test]
+fn what_gdb_cannot_show_is_an_error() {
+    if !has("gdb") {
+        return;
+    }
+    let own = std::env::current_exe().expect("the path of the test binary");
+    let own = own.to_str().expect("text");
+    for (target, command, why) in [
+        (&[][..], "fibra tasks", "the program does not use fibra"),
+        (&["/bin/sh"][..], "fibra tasks", "the program does not use fibra"),
+        (&[own][..], "fibra task 7 bt", "there is no task with id 7"),
+        (&[own][..], "fibra tusks", "Shows the tasks of fibra"),
+    ] {
+        let error = text(&gdb(target, &[command]).stderr);
+        assert!(error.contains(why) && !error.contains("Traceback"), "{error}");
+    }
+}
