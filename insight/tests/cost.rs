@@ -1,4 +1,4 @@
-//! What dumps and profiles of many sleepers cost. Run it in release: `cargo test --release -p fibra-insight --test cost -- --ignored
+//! What dumps and profiles of many sleepers cost, and what a recorder. Run it in release: `cargo test --release -p fibra-insight --test cost -- --ignored
 //! --nocapture`.
 
 mod common;
@@ -7,7 +7,9 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use common::{deep, until_asleep};
+use fibra_insight::FlightRecorder;
 use fibra_runtime::{self as fibra, Runtime};
+use fibra_sync::AutoResetEvent;
 
 const SLEEPERS: usize = 100_000;
 
@@ -69,5 +71,47 @@ fn a_profile_of_ten_thousand_sleepers() {
                 100.0 * used.as_secs_f64() / took.as_secs_f64()
             );
         }
+    }
+}
+
+/// How many switches one measurement takes.
+const SWITCHES: u32 = 1 << 20;
+
+/// Returns what a switch takes of two tasks that yield to each other.
+fn yields() -> Duration {
+    time_of_two(|_, _| fibra::yield_now())
+}
+
+/// Returns what a switch takes of two tasks that wake each other.
+fn wakes() -> Duration {
+    time_of_two(|own, other| {
+        other.set();
+        own.wait();
+    })
+}
+
+fn time_of_two(step: fn(&AutoResetEvent, &AutoResetEvent)) -> Duration {
+    let events = [AutoResetEvent::new(false), AutoResetEvent::new(false)];
+    let [one, two] = &events;
+    let steps = |own, other: &AutoResetEvent| {
+        (0..SWITCHES / 2).for_each(|_| step(own, other));
+        other.set();
+    };
+    let begin = Instant::now();
+    fibra::join(|| steps(one, two), || steps(two, one));
+    begin.elapsed() / SWITCHES
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn a_recorded_switch() {
+    let runtime = Runtime::builder().workers(1).stall_limit(Duration::MAX).build().expect("a runtime");
+    let measure = || runtime.run(|| [yields(), wakes()]);
+    for _ in 0..5 {
+        let without = measure();
+        let recorder = FlightRecorder::start(&runtime.handle()).expect("a recorder");
+        let with = measure();
+        drop(recorder);
+        println!("a switch by yields, and by wakes: {without:?} without a recorder, {with:?} with one");
     }
 }

@@ -16,7 +16,7 @@ use crate::tasks::task::Task;
 /// Makes the workers of a runtime record what they do, until dropped.
 pub struct Recording {
     shared: Arc<Shared>,
-    rings: Vec<Arc<Track>>,
+    tracks: Vec<Arc<Track>>,
     /// The counter of the machine at the begin.
     begin: u64,
 }
@@ -45,7 +45,7 @@ impl Recording {
         let shared = Arc::clone(handle.shared());
         let on_stall: Arc<StallHook> = Arc::new(on_stall);
         let begin = Cycles::of_machine().read();
-        let rings: Vec<_> = shared.blocks.iter().map(|_| Arc::new(Track::new(events))).collect();
+        let tracks: Vec<_> = shared.blocks.iter().map(|_| Arc::new(Track::new(events))).collect();
         {
             let mut recorder = shared.recorder.lock().unwrap_or_else(PoisonError::into_inner);
             if recorder.is_some() {
@@ -53,9 +53,9 @@ impl Recording {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
             *recorder = Some(on_stall);
-            shared.blocks.iter().zip(&rings).for_each(|(block, ring)| block.record_into(Some(ring)));
+            shared.blocks.iter().zip(&tracks).for_each(|(block, track)| block.record_on(Some(track)));
         }
-        Ok(Recording { shared, rings, begin })
+        Ok(Recording { shared, tracks, begin })
     }
 
     /// Returns how long the recording lasts so far.
@@ -65,12 +65,12 @@ impl Recording {
 
     /// Returns what is recorded of each worker. Nothing is stopped.
     pub fn read(&self) -> Vec<Recorded> {
-        let of_worker = |(ring, block): (&Arc<Track>, &Arc<Block>)| {
-            let (events, lost) = ring.read();
+        let of_worker = |(track, block): (&Arc<Track>, &Arc<Block>)| {
+            let (events, lost) = track.read();
             let events = events.into_iter().map(|(count, event)| (self.since_begin(count), event)).collect();
             Recorded { thread: block.thread(), events, lost }
         };
-        self.rings.iter().zip(&self.shared.blocks).map(of_worker).collect()
+        self.tracks.iter().zip(&self.shared.blocks).map(of_worker).collect()
     }
 
     fn since_begin(&self, count: u64) -> Duration {
@@ -81,7 +81,7 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         let mut recorder = self.shared.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.blocks.iter().for_each(|block| block.record_into(None));
+        self.shared.blocks.iter().for_each(|block| block.record_on(None));
         let hook = recorder.take();
         // The hook is dropped without the lock.
         drop(recorder);

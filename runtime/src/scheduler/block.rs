@@ -25,7 +25,7 @@ use crate::scheduler::queue;
 use crate::scheduler::queue::{Shared, Thief};
 use crate::scheduler::registry::Registry;
 use crate::scheduler::run_watch::Run;
-use crate::scheduler::samples::{Observed, RingSlot};
+use crate::scheduler::samples::{Observed, TrackSlot};
 use crate::tasks::header::{HomeWorker, TaskRef};
 use crate::timer::ticks::Ticks;
 
@@ -47,8 +47,8 @@ pub(crate) struct Block {
     pub(crate) histograms: Option<Box<Histograms>>,
     /// What the worker notes of each run and wake.
     pub(crate) observed: Observed,
-    /// The ring of a recorder.
-    pub(super) ring: RingSlot,
+    /// The track of a recorder.
+    pub(super) track: TrackSlot,
     /// The present run, for the watchdog.
     pub(crate) run: Run,
     state: ParkState,
@@ -75,7 +75,7 @@ impl Block {
             counters: CachePadded::default(),
             registry: Registry::new(),
             observed,
-            ring: RingSlot::default(),
+            track: TrackSlot::default(),
             histograms: histograms.map(|every| Box::new(Histograms::new(every))),
             run: Run::default(),
             state: ParkState::new(),
@@ -104,10 +104,10 @@ impl Block {
         Ticks::since(self.thread.get()?.1).start_of(tick)
     }
 
-    /// Makes the worker record into that ring from its next event on, or into none.
-    pub(crate) fn record_into(&self, ring: Option<&Arc<Track>>) {
-        self.ring.set(ring.map(Arc::clone));
-        self.observed.set_traced(ring.is_some());
+    /// Makes the worker record on that track from its next event on, or into none.
+    pub(crate) fn record_on(&self, track: Option<&Arc<Track>>) {
+        self.track.set(track.map(Arc::clone));
+        self.observed.set_traced(track.is_some());
     }
 
     /// Returns the block as its tasks point to it.

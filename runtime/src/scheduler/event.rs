@@ -7,6 +7,7 @@ use std::ptr;
 use std::slice;
 use std::str;
 
+use crate::base::cycles::Cycles;
 use crate::scheduler::event_ring::{EventRing, Words};
 use crate::waiter::description::WaitDescription;
 
@@ -50,8 +51,14 @@ const CODE_BITS: u32 = 8;
 /// How many bits of the second word are the length of a name. The others are its address.
 const LENGTH_BITS: u32 = 16;
 
+/// An event without its time.
+#[derive(Clone, Copy)]
+pub(super) struct Encoded(Words);
+
 impl Event {
-    fn encode(self, now: u64) -> Words {
+    /// Returns the words of the event without the time.
+    #[inline(always)]
+    pub(super) fn encode(self) -> Encoded {
         let (code, argument) = match self {
             Event::Runs(task) => (0, task),
             Event::Yields => (1, 0),
@@ -71,11 +78,11 @@ impl Event {
             }
             Event::SpanEnds => (13, 0),
         };
-        [now << CODE_BITS | code, argument]
+        Encoded([code, argument])
     }
 
     /// # Safety
-    /// The words are what [`encode`](Event::encode) has returned.
+    /// The words are those of an [`Encoded`] event, with any time.
     unsafe fn decode([first, argument]: Words) -> Event {
         let address = argument as usize;
         match first % (1 << CODE_BITS) {
@@ -106,22 +113,33 @@ impl Event {
 }
 
 /// The last events of a worker.
-pub(crate) struct Track(EventRing);
+pub(crate) struct Track {
+    ring: EventRing,
+    cycles: Cycles,
+}
 
 impl Track {
     /// Makes room for so many events, a power of two.
     pub(crate) fn new(events: usize) -> Self {
-        Track(EventRing::new(events))
+        Track { ring: EventRing::new(events), cycles: Cycles::of_machine() }
     }
 
-    /// Records an event. Called by the worker, with the counter of the machine.
-    pub(crate) fn record(&self, event: Event, now: u64) {
-        self.0.push(event.encode(now));
+    /// Returns the counter of the machine.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        self.cycles.read()
+    }
+
+    /// Records an event. Called by the worker.
+    #[inline]
+    pub(super) fn record(&self, event: Encoded, now: u64) {
+        let Encoded([code, argument]) = event;
+        self.ring.push([now << CODE_BITS | code, argument]);
     }
 
     /// Returns the last events, with the low bits of the counter that [`since`] takes, and how many there were before them.
     pub(crate) fn read(&self) -> (Vec<(u64, Event)>, u64) {
-        let copied = self.0.copy();
+        let copied = self.ring.copy();
         // SAFETY: `record` alone writes to the ring, which hands out whole events.
         let event = |words: Words| (words[0] >> CODE_BITS, unsafe { Event::decode(words) });
         (copied.events.into_iter().map(event).collect(), copied.lost)

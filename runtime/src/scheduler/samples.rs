@@ -91,13 +91,13 @@ impl Countdown {
     }
 }
 
-/// The ring that a worker is to use: set by a recorder, taken up by the worker.
+/// The track that a worker is to record on: set by a recorder, taken up by the worker.
 #[derive(Default)]
-pub(crate) struct RingSlot(Mutex<Option<Arc<Track>>>);
+pub(crate) struct TrackSlot(Mutex<Option<Arc<Track>>>);
 
-impl RingSlot {
-    pub(super) fn set(&self, ring: Option<Arc<Track>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = ring;
+impl TrackSlot {
+    pub(super) fn set(&self, track: Option<Arc<Track>>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = track;
     }
 
     pub(super) fn get(&self) -> Option<Arc<Track>> {
@@ -107,7 +107,7 @@ impl RingSlot {
 
 /// The worker's side of a recording.
 pub(super) struct Tracer {
-    pub(super) ring: RefCell<Option<Arc<Track>>>,
+    pub(super) track: RefCell<Option<Arc<Track>>>,
     /// The last reading of the counter, unless much was done since; else 0.
     pub(super) recent: Cell<u64>,
     /// Why tasks are made ready.
@@ -116,7 +116,7 @@ pub(super) struct Tracer {
 
 impl Default for Tracer {
     fn default() -> Self {
-        Tracer { ring: RefCell::default(), recent: Cell::default(), cause: Cell::new(Event::Wakes) }
+        Tracer { track: RefCell::default(), recent: Cell::default(), cause: Cell::new(Event::Wakes) }
     }
 }
 

@@ -1,47 +1,54 @@
 //! The worker's part of a recording.
 //!
-//! A recorder gives each worker a ring, and sets a flag in the byte that the loop tests. The worker takes the ring up at
+//! A recorder gives each worker a track, and sets a flag in the byte that the loop tests. The worker takes the track up at
 //! its next event.
 
-use crate::base::cycles::Cycles;
 use crate::coroutine::stop::{Resumed, Stop};
 use crate::scheduler::current;
-use crate::scheduler::event::Event;
+use crate::scheduler::event::{Encoded, Event};
 use crate::scheduler::worker::Worker;
 use crate::tasks::header::TaskRef;
 
 impl Worker {
     /// Records an event, if there is a recorder.
-    #[inline]
+    #[inline(always)]
     pub(super) fn record(&self, event: Event) {
         if self.block.observed.is_traced() {
-            self.record_now(event);
+            // A run begins when the one before has ended, if the worker has done nothing in between.
+            match event {
+                Event::Runs(_) | Event::SpawnedAt(_) => {
+                    self.record_at(event.encode(), self.tracer.recent.get())
+                }
+                _ => self.record_at(event.encode(), 0),
+            }
         }
     }
 
+    /// Records an event of that time; 0 stands for now.
     #[cold]
-    fn record_now(&self, event: Event) {
+    fn record_at(&self, event: Encoded, at: u64) {
         if self.block.observed.takes_change() {
-            self.take_up_ring();
+            return self.take_up_track(event);
         }
-        let Some(ring) = &*self.tracer.ring.borrow() else { return };
-        // A run begins when the one before has ended, if the worker has done nothing in between.
-        let recent =
-            if let Event::Runs(_) | Event::SpawnedAt(_) = event { self.tracer.recent.get() } else { 0 };
-        let now = if recent > 0 { recent } else { Cycles::of_machine().read() };
-        self.tracer.recent.set(now);
-        ring.record(event, now);
+        if let Some(track) = &*self.tracer.track.borrow() {
+            let now = if at > 0 { at } else { track.now() };
+            self.tracer.recent.set(now);
+            track.record(event, now);
+        }
     }
 
-    /// Takes up the ring of a new recorder, which begins with the run that is under way.
+    /// Takes up the track of a new recorder, which begins with the run that is under way.
     #[cold]
-    fn take_up_ring(&self) {
-        let ring = self.block.ring.get();
-        if let (Some(ring), Some(task)) = (&ring, self.context().running()) {
-            ring.record(Event::Runs(task.header().id.get()), Cycles::of_machine().read());
+    fn take_up_track(&self, event: Encoded) {
+        let track = self.block.track.get();
+        if let Some(track) = &track {
+            if let Some(task) = self.context().running() {
+                track.record(Event::Runs(task.header().id.get()).encode(), track.now());
+            }
+            track.record(event, track.now());
         }
         self.tracer.time_passes();
-        self.tracer.ring.replace(ring);
+        self.tracer.track.replace(track);
     }
 
     /// Records why a run has ended. The task is off its stack.
