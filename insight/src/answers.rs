@@ -4,12 +4,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, TryLockError};
+use std::thread;
 use std::time::Duration;
 
-use fibra_runtime::Handle;
 use fibra_runtime::task::TaskState;
+use fibra_runtime::{Handle, clock};
 
 use crate::profiler::Profiler;
+use crate::recorder::FlightRecorder;
 use crate::request::{Request, Response};
 
 /// The answer to `/`.
@@ -22,13 +24,18 @@ const PATHS: &str = "\
 /profile?seconds=30               where tasks spend their time, for pprof
 /profile?format=folded            the same for flame graphs
 /profile?state=running&rate=100   samples of running tasks only, 100 a second
+/trace?seconds=1                  what workers do, for Perfetto
 ";
 
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// How long a profile takes unless said otherwise, and at the most, in seconds.
-const SECONDS: u32 = 30;
+/// How long a profile and a trace take at the most, in seconds.
 const MOST_SECONDS: u32 = 600;
+
+/// How long a trace goes on after the endpoint has been stopped, at the most.
+const ROUND: Duration = Duration::from_millis(50);
+
+const UNAVAILABLE: &str = "503 Service Unavailable";
 
 /// The state that a profile is of, by its name.
 const STATES: [(&str, Option<TaskState>); 5] = [
@@ -67,6 +74,7 @@ impl Answers {
     pub(crate) fn answer(&self, request: &Request) -> Result<Response, Response> {
         request.allow(match request.path.as_str() {
             "/tasks" => &["debug", "format"],
+            "/trace" => &["seconds"],
             "/profile" => &["seconds", "format", "state", "rate"],
             _ => &[],
         })?;
@@ -81,6 +89,7 @@ impl Answers {
                 Ok(Response::new("text/plain; version=0.0.4; charset=utf-8", page))
             }
             "/profile" => self.profile(request),
+            "/trace" => self.trace(request),
             path => {
                 Err(Response::refusal("404 Not Found", format_args!("there is no {path:?}, only\n{PATHS}")))
             }
@@ -101,13 +110,13 @@ impl Answers {
     fn profile(&self, request: &Request) -> Result<Response, Response> {
         let is_folded = request.choice("format", &[("pprof", false), ("folded", true)])?;
         let state = request.choice("state", &STATES)?;
-        let seconds = request.number("seconds", SECONDS, 1, MOST_SECONDS)?;
+        let seconds = request.number("seconds", 30, 1, MOST_SECONDS)?;
         let rate = request.number("rate", Profiler::RATE, 1, Profiler::MOST_RATE)?;
         let profiler = Profiler { rate, state };
         let _one = match self.profiling.try_lock() {
             Err(TryLockError::WouldBlock) => {
                 let text = "another profile is being taken: there is one at a time";
-                return Err(Response::refusal("503 Service Unavailable", text));
+                return Err(Response::refusal(UNAVAILABLE, text));
             }
             // A profile that panicked has left nothing behind.
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -119,5 +128,17 @@ impl Answers {
             true => Response::new(TEXT, profile.to_folded()),
             false => Response::new("application/octet-stream", profile.to_pprof()),
         })
+    }
+    fn trace(&self, request: &Request) -> Result<Response, Response> {
+        let seconds = request.number("seconds", 1, 1, MOST_SECONDS)?;
+        let unavailable = |error| Response::refusal(UNAVAILABLE, error);
+        let recorder = FlightRecorder::start(&self.runtime).map_err(unavailable)?;
+        let end = clock::machine() + Duration::from_secs(seconds.into());
+        while clock::machine() < end && !self.is_stopped() {
+            thread::sleep(ROUND);
+        }
+        let mut file = Vec::new();
+        recorder.snapshot().write_perfetto(&mut file).map_err(unavailable)?;
+        Ok(Response::new("application/octet-stream", file))
     }
 }

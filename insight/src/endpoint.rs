@@ -70,7 +70,7 @@ impl Endpoint {
 ///
 /// Four plain threads answer, so they do it while all workers hang. A fifth client waits. A request and its head are
 /// limited to 8 KiB and 5 seconds; a connection serves one request. `/` lists the paths: tasks with their stacks, the graph
-/// of waits, metrics, and profiles.
+/// of waits, metrics, profiles and traces.
 ///
 /// An endpoint shows one runtime, as Go's `net/http/pprof` shows the one scheduler of a process: it has no names for
 /// several. A program with more of them makes one endpoint for each. It does not keep the runtime from ending, and shows

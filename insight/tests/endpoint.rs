@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::until_asleep;
-use fibra_insight::{Endpoint, Serving, serve};
+use fibra_insight::{Endpoint, FlightRecorder, Serving, serve};
 use fibra_runtime::{self as fibra, Runtime};
 
 const TOKEN: &str = "a-token-of-the-tests";
@@ -112,6 +112,8 @@ fn an_endpoint_answers_while_every_worker_computes() {
     );
     let (status, pprof) = served.get("/profile?seconds=1");
     assert_eq!((status, pprof[0]), (200, 0x0a));
+    let (status, trace) = served.get("/trace?seconds=1");
+    assert_eq!((status, trace[0]), (200, 0x0a));
     assert!(served.text("/").contains("/tasks?debug=2"));
     drop(stop);
     tasks.into_iter().for_each(|task| task.join().unwrap());
@@ -269,6 +271,7 @@ fn nonsense_is_refused_with_a_sentence() {
         ("/profile?seconds=0", 400, "seconds is \"0\", and may be a number from 1 to 600"),
         ("/profile?seconds=-1", 400, "a number"),
         ("/profile?seconds=1e9", 400, "a number"),
+        ("/trace?seconds=x", 400, "from 1 to 600"),
         ("/profile?rate=100000", 400, "from 1 to 1000"),
         ("/profile?state=asleep", 400, "may be all, running, ready, suspended, blocking"),
         ("/profile?format=svg", 400, "may be pprof, folded"),
@@ -319,6 +322,18 @@ fn one_profile_at_a_time() {
     let [(first, _), (second, refusal)] = &answers;
     assert_eq!((*first, *second), (200, 503));
     assert_eq!(String::from_utf8_lossy(refusal), "another profile is being taken: there is one at a time\n");
+}
+
+#[test]
+fn a_trace_leaves_the_recorder_of_the_program_alone() {
+    let served = Served::new("trace");
+    let recorder = FlightRecorder::start(&served.runtime.handle()).unwrap();
+    let (status, text) = served.get("/trace");
+    assert_eq!(status, 503, "{}", String::from_utf8_lossy(&text));
+    drop(recorder);
+    served.runtime.run(fibra::yield_now);
+    let (status, trace) = served.get("/trace?seconds=1");
+    assert_eq!((status, trace[0]), (200, 0x0a));
 }
 
 #[test]

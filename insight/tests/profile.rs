@@ -140,7 +140,7 @@ fn a_look_walks_a_thousand_sleepers_and_counts_all() {
             folded.lines().filter_map(|line| line.rsplit_once(' ')).filter(|(stack, _)| stack.ends_with(end));
         lines.map(|(_, weight)| weight.parse::<u64>().unwrap()).sum::<u64>()
     };
-    // Both are rounded down to microseconds.
+    // Lines are cut to whole microseconds.
     assert!(weight("[suspended: sleep]").abs_diff(2 * weight("[suspended]")) <= 2, "{folded}");
     let all = one_look.time(TaskState::Suspended);
     assert!(all >= 1500 * Duration::from_millis(1) && all <= 1500 * time, "{all:?}");
