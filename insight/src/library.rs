@@ -24,6 +24,9 @@ const CRATES: [&str; 14] = [
     "clone",
 ];
 
+/// How functions of the C library are shown that have no name.
+const LIBC: &str = "libc.so.";
+
 /// What the paths of sources have in common that belong to std, or to crates that fibra is built of.
 const SOURCES: [&str; 5] =
     ["/library/std/", "/library/core/", "/library/alloc/", "/lock_api-", "/corosensei-"];
@@ -50,7 +53,7 @@ impl Library {
     pub(crate) fn has(&self, symbol: &Symbol) -> bool {
         match &symbol.file {
             Some(file) => SOURCES.iter().any(|part| file.contains(part)) || self.has_file(Path::new(file)),
-            None => CRATES.contains(&crate_of(&symbol.function)),
+            None => CRATES.contains(&crate_of(&symbol.function)) || symbol.function.starts_with(LIBC),
         }
     }
 
@@ -112,6 +115,8 @@ mod tests {
             ("<fibra_io::net::TcpStream as std::io::Read>::read", true),
             ("<core::panic::AssertUnwindSafe<F> as FnOnce<()>>::call_once", true),
             ("__rust_try", true),
+            ("libc.so.6+0x891f5", true),
+            ("libcurl.so.4+0x100", false),
             ("shop::fibra::checkout", false),
             ("fibra_shop::main", false),
         ] {
