@@ -120,7 +120,9 @@ impl Dump {
     fn write_wait(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
         f.write_str(&found.name)?;
         if let Some(descriptor) = found.descriptor {
-            write!(f, " (descriptor {descriptor})")?;
+            let direction =
+                found.direction.map_or(String::new(), |direction| format!(", {}", direction.name()));
+            write!(f, " (descriptor {descriptor}{direction})")?;
         }
         let owner = found.owner.map(|mark| {
             let is_owner = |task: &&FoundTask| match mark {
