@@ -6,4 +6,6 @@
 pub use crate::base::abort_dump::left_at;
 pub use crate::base::memory::read;
 pub use crate::base::unwinder::{SavedContext, Symbol, Unwinder, install};
+pub use crate::scheduler::note::VERSION;
+pub use crate::tasks::header::Layout;
 pub use crate::waiter::description::{EndedBy, Found, OwnerMark, interpret};

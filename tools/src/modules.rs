@@ -6,12 +6,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use fibra_insight::outside::{Modules, Object, Segment};
+use fibra_runtime::stacks::VERSION;
 
 use crate::elf::{self, Header, ProgramHeader};
 use crate::image::{Image, Mapping, Result};
-
-/// The version of the layout that this tool reads.
-const VERSION: u32 = 1;
 
 /// Returns the loaded code, and where the roots of fibra's tables are.
 pub(crate) fn of(image: &Image) -> Result<(Arc<Modules>, Vec<usize>)> {

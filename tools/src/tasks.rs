@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use fibra_runtime::stacks::{EndedBy, Found, SavedContext, interpret};
+use fibra_runtime::stacks::{EndedBy, Found, Layout, SavedContext, interpret};
 use fibra_runtime::task::TaskState;
 
 use crate::elf;
@@ -55,28 +55,7 @@ struct Tables<'a> {
     image: &'a Image,
     newest: usize,
     slots: usize,
-    /// By [`Field`].
-    layout: Vec<usize>,
-}
-
-/// The fields of `Layout` in `runtime/src/tasks/header.rs`.
-#[derive(Clone, Copy)]
-enum Field {
-    Word,
-    Mask,
-    Asleep,
-    Id,
-    Record,
-    Coroutine,
-    Saved,
-    Pushed,
-    Base,
-    Away,
-    BigCoroutine,
-    BigOuter,
-    Traits,
-    Name,
-    SpawnedAt,
+    layout: Layout,
 }
 
 /// Copies all tasks, with the stacks of those that sleep or wait for a worker, and of those that run on these threads.
@@ -117,11 +96,12 @@ fn stack(image: &Image, context: SavedContext, base: usize) -> Option<StackCopy>
 
 impl<'a> Tables<'a> {
     fn at(image: &'a Image, root: usize) -> Option<Self> {
-        let size = 12 + 4 * (Field::SpawnedAt as usize + 1);
+        let size = 12 + size_of::<Layout>();
         let bytes = image.bytes(root..root.checked_add(size)?)?;
-        let mut words = (8..).step_by(4).map_while(|at| elf::word(&bytes, at)).map(|word| word as usize);
-        let slots = words.next().filter(|slots| *slots <= SLOTS)?;
-        Some(Tables { image, newest: image.word(root)?, slots, layout: words.collect() })
+        let slots = elf::word(&bytes, 8).map(|slots| slots as usize).filter(|slots| *slots <= SLOTS)?;
+        let words = bytes[12..].as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word));
+        let layout = Layout::of(words.collect::<Vec<_>>().try_into().ok()?);
+        Some(Tables { image, newest: image.word(root)?, slots, layout })
     }
 
     /// Returns the addresses of the headers of all started tasks.
@@ -141,26 +121,25 @@ impl<'a> Tables<'a> {
 
     /// Returns the coroutines of a task, the innermost first.
     fn coroutines(&self, header: usize) -> Vec<usize> {
-        let (mut coroutines, mut away) = (Vec::new(), self.field(header, Field::Away));
+        let (mut coroutines, mut away) = (Vec::new(), self.word(header, self.layout.away));
         while let Some(big) = away.filter(|big| *big > 0 && coroutines.len() < STACKS) {
-            coroutines.push(big.wrapping_add(self.offset(Field::BigCoroutine)));
-            away = self.field(big, Field::BigOuter);
+            coroutines.push(big.wrapping_add(self.layout.big_coroutine as usize));
+            away = self.word(big, self.layout.big_outer);
         }
-        coroutines.push(header.wrapping_add(self.offset(Field::Coroutine)));
+        coroutines.push(header.wrapping_add(self.layout.coroutine as usize));
         coroutines
     }
 
     /// Copies a task; `None` for one that has ended.
     fn task(&self, header: usize, coroutines: &[usize]) -> Option<FoundTask> {
-        let saved = self.field(*coroutines.last()?, Field::Saved)?;
-        let is_asleep =
-            self.field(header, Field::Word)? & self.offset(Field::Mask) == self.offset(Field::Asleep);
+        let saved = self.word(*coroutines.last()?, self.layout.saved)?;
+        let is_asleep = self.word(header, self.layout.word)? as u32 & self.layout.mask == self.layout.asleep;
         let mut waits_for = None;
         let state = match saved {
             0 => TaskState::Running,
             1 => return None,
             _ if is_asleep => {
-                let record = self.field(header, Field::Record)?;
+                let record = self.word(header, self.layout.record)?;
                 waits_for =
                     interpret(record, &mut |address, into: &mut [u8]| (self.image.memory)(address, into));
                 let is_pool = waits_for.as_ref().is_some_and(|found| found.ended_by == EndedBy::Pool);
@@ -175,9 +154,11 @@ impl<'a> Tables<'a> {
         };
         Some(FoundTask {
             address: header,
-            id: self.field(header, Field::Id)? as u64,
+            id: self.word(header, self.layout.id)? as u64,
             name: self.name(header),
-            spawned_at: self.field(header, Field::SpawnedAt).and_then(|location| self.location(location)),
+            spawned_at: self
+                .word(header, self.layout.spawned_at)
+                .and_then(|location| self.location(location)),
             state,
             waits_for,
             is_complete: stacks.len() == coroutines.len(),
@@ -187,23 +168,23 @@ impl<'a> Tables<'a> {
 
     /// Returns where a coroutine goes on that does not run.
     fn context(&self, coroutine: usize) -> Option<SavedContext> {
-        let saved = coroutine.wrapping_add(self.offset(Field::Saved));
+        let saved = coroutine.wrapping_add(self.layout.saved as usize);
         let sp = self.word(saved, 0)?;
-        let (pc, fp) = match self.offset(Field::Pushed) {
+        let (pc, fp) = match self.layout.pushed {
             0 => (self.word(saved, 8)?, self.word(saved, 16)?),
             _ => (self.word(sp, 0)?, self.word(sp, 16)?),
         };
-        Some(SavedContext { pc, sp: sp.checked_add(self.offset(Field::Pushed))?, fp })
+        Some(SavedContext { pc, sp: sp.checked_add(self.layout.pushed as usize)?, fp })
     }
 
     /// Returns the highest address of a coroutine's stack.
     fn base(&self, coroutine: usize) -> Option<usize> {
-        self.field(coroutine, Field::Base).filter(|base| *base > 0)
+        self.word(coroutine, self.layout.base).filter(|base| *base > 0)
     }
 
     fn name(&self, header: usize) -> Option<String> {
-        let traits = self.field(header, Field::Traits).filter(|traits| *traits > 0)?;
-        let [counts, length] = [0, 8].map(|at| self.word(traits, self.offset(Field::Name) + at));
+        let traits = self.word(header, self.layout.traits).filter(|traits| *traits > 0)?;
+        let [counts, length] = [0, 8].map(|at| self.word(traits, self.layout.name + at));
         self.text(counts.filter(|counts| *counts > 0)?.checked_add(16)?, length?)
     }
 
@@ -219,16 +200,8 @@ impl<'a> Tables<'a> {
         String::from_utf8(bytes).ok()
     }
 
-    /// Returns the word at the place of a field.
-    fn field(&self, address: usize, field: Field) -> Option<usize> {
-        self.word(address, self.offset(field))
-    }
-
-    fn offset(&self, field: Field) -> usize {
-        self.layout[field as usize]
-    }
-
-    fn word(&self, address: usize, offset: usize) -> Option<usize> {
-        self.image.word(address.wrapping_add(offset))
+    /// Returns the word at that offset.
+    fn word(&self, address: usize, offset: u32) -> Option<usize> {
+        self.image.word(address.wrapping_add(offset as usize))
     }
 }

@@ -21,8 +21,7 @@ use crate::tasks::header::{Header, Layout};
 pub(crate) const SLOTS: usize = 512;
 
 /// Changes with the meaning of anything that the root leads to, and with the order of its fields.
-#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
-const VERSION: u32 = 1;
+pub const VERSION: u32 = 1;
 
 /// Leads a reader of the process's memory to all started tasks.
 #[repr(C)]

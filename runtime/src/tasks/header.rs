@@ -12,7 +12,7 @@
 //! | the rest of the cells | the running task itself, or its worker while it does not run |
 
 use std::cell::{Cell, OnceCell};
-use std::mem::offset_of;
+use std::mem::{self, offset_of};
 use std::num::NonZeroU64;
 use std::panic::Location;
 use std::ptr::{self, NonNull};
@@ -224,38 +224,51 @@ const _: () = assert!(size_of::<Header>() - size_of::<Coroutine>() <= 152);
 
 const _: () = assert!(MOST_WORKERS <= u16::MAX as usize);
 
-/// Tells a reader of the process's memory where the fields of a [`Header`] lie, in bytes from it where nothing else is said.
+/// Tells a reader of the process's memory where the fields of a `Header` lie, in bytes from it where nothing else is said.
 #[repr(C)]
-pub(crate) struct Layout {
+pub struct Layout {
     /// The wait word: 8 bytes.
-    pub(crate) word: u32,
-    /// The bits of the wait word that count, and their value while the task is asleep.
-    pub(crate) mask: u32,
-    pub(crate) asleep: u32,
+    pub word: u32,
+    /// The bits of the wait word that count.
+    pub mask: u32,
+    /// Their value while the task is asleep.
+    pub asleep: u32,
     /// The number of the task: 8 bytes.
-    pub(crate) id: u32,
+    pub id: u32,
     /// The pointer to the record of what it waits for, while it is asleep.
-    pub(crate) record: u32,
+    pub record: u32,
     /// The coroutine on the task's own stack.
-    pub(crate) coroutine: u32,
+    pub coroutine: u32,
     /// The saved stack pointer, from a coroutine: 0 while it runs, 1 after its end.
-    pub(crate) saved: u32,
+    pub saved: u32,
     /// How many bytes the switch has pushed at that pointer: the address to go on at is the first word, the frame pointer the
     /// third. 0 if these two words follow the saved pointer in the coroutine instead.
-    pub(crate) pushed: u32,
+    pub pushed: u32,
     /// The highest address of the stack, from a coroutine.
-    pub(crate) base: u32,
+    pub base: u32,
     /// The pointer to the innermost big stack; null for none.
-    pub(crate) away: u32,
-    /// The coroutine of a big stack, and the pointer to the next one out, both from the big stack.
-    pub(crate) big_coroutine: u32,
-    pub(crate) big_outer: u32,
+    pub away: u32,
+    /// The coroutine of a big stack, from that.
+    pub big_coroutine: u32,
+    /// The pointer to the next big stack out, from a big stack.
+    pub big_outer: u32,
     /// The pointer to what the builder has set; null for nothing.
-    pub(crate) traits: u32,
+    pub traits: u32,
     /// The name, from there: the pointer, null for none, and the length. The text follows two words of counts.
-    pub(crate) name: u32,
+    pub name: u32,
     /// The pointer to the location of the spawn, of std's layout; null for none.
-    pub(crate) spawned_at: u32,
+    pub spawned_at: u32,
+}
+
+impl Layout {
+    /// Its size in words of 32 bits.
+    pub const WORDS: usize = size_of::<Layout>() / size_of::<u32>();
+
+    /// Makes what these words of another process's memory hold.
+    pub fn of(words: [u32; Layout::WORDS]) -> Self {
+        // SAFETY: it consists of as many words, in the order of C, and each may have any value.
+        unsafe { mem::transmute(words) }
+    }
 }
 
 impl Header {
