@@ -31,8 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Request {
     ask: PipeWriter,
     answer: PipeReader,
-    /// The thread that dumps, which is not in a forked process.
-    dumper: OnceLock<i32>,
+    /// The thread that dumps is not in a forked process.
     process: Pid,
     /// The action of SIGABRT before.
     previous: libc::sigaction,
@@ -47,18 +46,33 @@ type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_voi
 
 static REQUEST: OnceLock<Request> = OnceLock::new();
 
+/// The thread that dumps, once it does.
+static DUMPER: AtomicI32 = AtomicI32::new(0);
+
 /// Has a thread call `dump` once when the process is to abort, by SIGABRT. Later calls change nothing.
 ///
 /// # Errors
 /// Where a pipe, a thread or the action of the signal cannot be had.
 pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    if REQUEST.get().is_some() {
+        return Ok(());
+    }
     let ((asked, ask), (answer, mut answered)) = (io::pipe()?, io::pipe()?);
+    let wait_and_dump = move || {
+        // It retries an interrupted read by itself, and fails if no handler comes to ask.
+        if { asked }.read_exact(&mut [0]).is_ok() {
+            // Relaxed: this thread alone finds itself there.
+            DUMPER.store(sys::thread_id().unwrap_or(-1), Ordering::Relaxed);
+            dump();
+            _ = answered.write_all(&[0]);
+        }
+    };
+    thread::Builder::new().name("fibra-abort-dump".to_owned()).spawn(wait_and_dump)?;
     // SAFETY: none is set.
     let previous = unsafe { change(libc::SIGABRT, None) }?;
     let request = Request {
         ask,
         answer,
-        dumper: OnceLock::new(),
         process: getpid(),
         previous,
         is_given_up: AtomicBool::new(false),
@@ -68,17 +82,6 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
     if REQUEST.set(request).is_err() {
         return Ok(());
     }
-    let wait_and_dump = move || {
-        if let (Some(request), Some(thread)) = (REQUEST.get(), sys::thread_id()) {
-            _ = request.dumper.set(thread);
-        }
-        // It retries an interrupted read by itself.
-        if { asked }.read_exact(&mut [0]).is_ok() {
-            dump();
-            _ = answered.write_all(&[0]);
-        }
-    };
-    thread::Builder::new().name("fibra-abort-dump".to_owned()).spawn(wait_and_dump)?;
     let handler: Handler = handle;
     let mut ours = no_action();
     ours.sa_sigaction = handler as *const () as usize;
@@ -108,7 +111,8 @@ impl Request {
     /// Asks for the dump, and waits for it.
     fn ask(&self, context: usize) {
         let own = sys::thread_id().unwrap_or(0);
-        if self.dumper.get() == Some(&own)
+        // Relaxed: the number of this thread can only have been stored by itself.
+        if DUMPER.load(Ordering::Relaxed) == own
             || self.process != getpid()
             || self.is_given_up.load(Ordering::Relaxed)
         {
