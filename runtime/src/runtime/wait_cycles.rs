@@ -31,6 +31,10 @@ impl Node {
 
 /// Returns the cycles, each in the order of its waits, from its least index on.
 pub(super) fn cycles(nodes: &[Node]) -> Vec<Vec<usize>> {
+    if nodes.iter().all(|node| node.needed == 0) {
+        // No task waits for another, as in most dumps: the searches take time for each task.
+        return Vec::new();
+    }
     let is_stuck = stuck(nodes);
     let of_stuck = |(index, node): (usize, &Node)| match is_stuck[index] {
         true => node.waits_for.iter().copied().filter(|other| is_stuck[*other]).collect(),
