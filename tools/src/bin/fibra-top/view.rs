@@ -161,7 +161,8 @@ mod tests {
     fn the_screen_is_as_in_the_readme() {
         let screen = drawn(&view(Sort::Ran), 100, 19);
         let readme = include_str!("../../../README.md");
-        let (_, picture) = readme.split_once("```text\nprocess ").expect("a picture");
+        let (_, section) = readme.split_once("## fibra-top\n").expect("a section");
+        let (_, picture) = section.split_once("```text\nprocess ").expect("a picture");
         let (picture, _) = picture.split_once("```").expect("its end");
         assert_eq!(screen, format!("process {picture}"), "\n{screen}");
     }
