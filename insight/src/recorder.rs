@@ -103,8 +103,8 @@ impl FlightRecorder {
 
     /// Returns a copy of what is recorded. The workers go on, and the recorder too.
     ///
-    /// Callable from any thread, also while all workers compute. It takes some 50 ns an event, and looks at each task
-    /// of the runtime for its name.
+    /// Callable from any thread, also while all workers compute. It copies and sorts all events that are kept, and looks
+    /// at each task of the runtime for its name.
     pub fn snapshot(&self) -> Trace {
         self.0.snapshot()
     }
