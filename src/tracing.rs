@@ -27,8 +27,8 @@
 //!
 //! # Children
 //!
-//! A task starts inside the span that its spawner is in, if the spawner waits for it: in a [`scope`](crate::scope), a
-//! [`TaskGroup`](crate::TaskGroup), a [`race`](crate::race), a [`join`](fn@crate::join), a parallel loop, the closure of an
+//! A task starts inside the span that its spawner is in, if the spawner waits for it: in a [`scope`](fn@crate::scope), a
+//! [`TaskGroup`](crate::TaskGroup), a [`race`](fn@crate::race), a [`join`](fn@crate::join), a parallel loop, the closure of an
 //! [`unblock`](crate::unblock), and a `run`. Other tasks start outside of all spans. [`follow`] makes other choices.
 //!
 //! # What to know

@@ -434,7 +434,7 @@ impl Builder {
     /// `f` and its value may be used on any thread that the task may run on. What they borrow lives until
     /// the handle or the hooks say that the task is done, and the hooks until they were told so.
     #[inline(always)]
-    unsafe fn make<F, T, K>(mut self, shared: &Shared, worker: Option<&Worker>, f: F, hooks: K) -> Made<T>
+    unsafe fn make<F, T, K>(self, shared: &Shared, worker: Option<&Worker>, f: F, hooks: K) -> Made<T>
     where
         F: FnOnce() -> T,
         K: TaskHooks,
@@ -446,10 +446,11 @@ impl Builder {
             point();
             value
         };
-        if let Some(maker) = &shared.config.on_switch {
-            self.hook(maker, K::AWAITS);
-        }
         let nature = self.nature;
+        let traits = match &shared.config.on_switch {
+            None => self.traits,
+            Some(maker) => hooked(self.traits, maker, nature, K::AWAITS),
+        };
         let admitted = shared.live.admit(nature);
         let (slabs, id, born) = match worker {
             Some(worker) => (Some(&worker.context().slabs), worker.next_id(), worker.coarse()),
@@ -459,14 +460,7 @@ impl Builder {
             slabs,
             f,
             hooks,
-            Origin {
-                kind: &wake::TASK,
-                id,
-                nature,
-                spawned_at: self.spawned_at,
-                born,
-                traits: self.traits.take(),
-            },
+            Origin { kind: &wake::TASK, id, nature, spawned_at: self.spawned_at, born, traits },
         );
         // SAFETY: made with `T` just now; the handle's count goes to it.
         Made { task, handle: unsafe { JoinHandle::new(task) }, admitted }
@@ -480,19 +474,6 @@ impl Builder {
         if let Some(inherited) = context::inherited_locals() {
             self.traits().inherited = Some(Mutex::new(inherited));
         }
-    }
-
-    /// Has the runtime make its hook around the switches of the task, unless that runs code of this library alone.
-    ///
-    /// The maker is user code: it may panic.
-    #[cold]
-    fn hook(&mut self, maker: &HookMaker, is_awaited: bool) {
-        if matches!(self.nature, Nature::Internal | Nature::Call) {
-            return;
-        }
-        let traits = self.traits();
-        let hook = maker.make(traits.name.as_deref(), is_awaited || traits.is_main);
-        traits.on_switch.surround(hook);
     }
 
     /// Begins the spawn of a task for the caller, whose place it notes, unless one was noted before.
@@ -602,6 +583,25 @@ fn has_heirs(worker: &Worker) -> bool {
         // A hook that runs beside the tasks.
         None => true,
     }
+}
+
+/// Has the runtime make its hook around the switches of a task, unless that runs code of this library alone.
+///
+/// The maker is user code: it may panic.
+#[cold]
+fn hooked(
+    traits: Option<Box<Traits>>,
+    maker: &HookMaker,
+    nature: Nature,
+    is_awaited: bool,
+) -> Option<Box<Traits>> {
+    if matches!(nature, Nature::Internal | Nature::Call) {
+        return traits;
+    }
+    let mut traits = traits.unwrap_or_default();
+    let hook = maker.make(traits.name.as_deref(), is_awaited || traits.is_main);
+    traits.on_switch.surround(hook);
+    Some(traits)
 }
 
 /// Queues a task on the worker of this thread.

@@ -24,7 +24,7 @@ impl NewTask<'_> {
 
     /// Returns true if its spawner waits for its end, as a part of one operation.
     ///
-    /// These are the closures of a [`race`](crate::race), a [`join`](fn@crate::join), a parallel loop, an
+    /// These are the closures of a [`race`](fn@crate::race), a [`join`](fn@crate::join), a parallel loop, an
     /// [`unblock`](crate::unblock) and a `run`, and the tasks of a [`scope`](fn@crate::scope) and of a
     /// [`TaskGroup`](crate::TaskGroup).
     pub fn is_structured(&self) -> bool {
