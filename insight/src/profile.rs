@@ -11,7 +11,7 @@ use fibra_runtime::task::TaskState;
 
 use crate::interner::Interner;
 
-/// Where tasks have spent their time, by their stacks; see [`profile`](crate::profile).
+/// Where tasks have spent their time, by their stacks; see [`profile`](crate::profile()).
 #[derive(Debug)]
 pub struct Profile {
     /// When it was begun.
