@@ -12,7 +12,7 @@ fn a_process_is_dumped_from_outside_while_its_workers_hang() {
     let program = Program::hanging();
     let dump = shown(&["--pid", &program.pid()]);
     assert!(
-        dump.lines().next().is_some_and(|head| head.contains("2 running, 0 ready, 6 suspended")),
+        dump.lines().next().is_some_and(|head| head.contains("2 running, 0 ready, 7 suspended")),
         "{dump}"
     );
     both_hang(&dump);
@@ -23,6 +23,11 @@ fn a_process_is_dumped_from_outside_while_its_workers_hang() {
     assert_eq!(about(&dump, "on a big stack").matches("program::deep").count(), 4, "{dump}");
     let chooser = about(&dump, "chooser");
     assert!(chooser.contains("waiting for select (channel receive, channel receive)"), "{chooser}");
+    let reader = about(&dump, "reader");
+    assert!(
+        reader.contains("waiting for descriptor (descriptor ") && reader.contains(", readable)"),
+        "{reader}"
+    );
     assert!(about(&dump, "joiner").contains("waiting for join of task (id "), "{dump}");
 }
 

@@ -1,7 +1,7 @@
 //! The program that is looked at: this test binary, in a child.
 
 use std::hint::black_box;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use std::{env, fs, process, thread};
 
+use fibra_io::net::UnixStream;
 use fibra_runtime::task::{self, Builder, TaskState};
 use fibra_runtime::{self as fibra, Runtime};
 use fibra_sync::{Mutex, channel, select};
@@ -29,7 +30,7 @@ fn program() {
         return;
     }
     fibra_insight::install();
-    let runtime = Runtime::builder().workers(2).build().expect("a runtime");
+    let runtime = Runtime::builder().driver(fibra_io::driver()).workers(2).build().expect("a runtime");
     let safe = Arc::new(Mutex::new(()));
     let named = |name: &str| Builder::new().name(name);
     let own = Arc::clone(&safe);
@@ -55,7 +56,9 @@ fn program() {
     let outer = named("on a big stack").spawn_on(&runtime.handle(), || {
         deep(1, &mut || task::on_big_stack(1 << 20, || _ = deep(1, &mut task::park)));
     });
-    for task in [customer.task(), &asleep, joiner.task(), chooser.task(), outer.task()] {
+    let (mut reader, _writer) = UnixStream::pair().expect("a pair");
+    let reader = named("reader").spawn_on(&runtime.handle(), move || reader.read(&mut [0]));
+    for task in [customer.task(), &asleep, joiner.task(), chooser.task(), outer.task(), reader.task()] {
         until_asleep(task);
     }
     if env::var_os(HANGS).is_some() {
