@@ -205,7 +205,7 @@ def print_stack(task, tasks):
             bases = sorted(base for other in tasks for base in other.bases if base)
             for other in gdb.selected_inferior().threads():
                 other.switch()
-                sp = int(gdb.parse_and_eval("(unsigned long)$sp"))
+                sp = int(gdb.newest_frame().read_register("sp"))
                 if next((base for base in bases if base > sp), None) in task.bases:
                     print_frames(gdb.newest_frame())
     finally:
