@@ -2,7 +2,7 @@
 
 pub use fibra_runtime::metrics::*;
 
-/// Sets the gauges and counters of the recorder that the crate [`metrics`](::metrics) has, and describes them.
+/// Sets the gauges and counters of the recorder that the crate `metrics` has, and describes them.
 ///
 /// Their names and labels are those of [`RuntimeMetrics::to_prometheus`]. Totals in seconds are gauges, since counters of that crate
 /// are whole numbers. Histograms are left out: that crate has no way to hand buckets on. Call it every few seconds, from a thread
