@@ -13,9 +13,11 @@ fn a_reader_sees_whole_events_in_order_and_knows_how_many_it_has_missed() {
     const EVENTS: u64 = 4;
     check(|| {
         let ring = Arc::new(EventRing::new(2));
+        // Both slots are in use.
+        (1..=2).for_each(|number| ring.push([number, number]));
         let worker = {
             let ring = Arc::clone(&ring);
-            thread::spawn(move || (1..=EVENTS).for_each(|number| ring.push([number, number])))
+            thread::spawn(move || (3..=EVENTS).for_each(|number| ring.push([number, number])))
         };
         let seen = ring.copy();
         for (event, number) in seen.events.iter().zip(seen.lost + 1..) {
