@@ -57,6 +57,8 @@ type StallHook = dyn Fn(Trace) + Send + Sync;
 impl FlightRecorder {
     /// Starts to record, with room for 65,536 events of each worker, which takes a MiB.
     ///
+    /// The worker of the caller begins at once, others at their next look for events, within 128 runs of tasks.
+    ///
     /// # Errors
     /// `AlreadyExists` if the runtime has a recorder already.
     pub fn start(handle: &Handle) -> io::Result<Self> {

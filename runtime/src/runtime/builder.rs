@@ -37,7 +37,6 @@ use crate::scheduler::oracle::Oracle;
 use crate::scheduler::panics;
 use crate::scheduler::queue;
 use crate::scheduler::runtimes;
-use crate::scheduler::samples::Observed;
 use crate::scheduler::shared::Config;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::virtual_time::VirtualTime;
@@ -295,8 +294,7 @@ impl<R: From<Runtime>> Builder<R> {
         overflow_report::install()?;
         let queues: Vec<queue::Stealable> = (0..workers).map(|_| queue::Stealable::of(workers)).collect();
         let block = |(index, queue): (usize, &queue::Stealable)| {
-            let observed = Observed::new(self.config.watched, self.config.histograms.is_some());
-            Arc::new(Block::new(index, queue.thief(), observed, self.config.histograms))
+            Arc::new(Block::new(index, queue.thief(), self.config.histograms))
         };
         let blocks: Box<[_]> = queues.iter().enumerate().map(block).collect();
         let reserve = stacks::Config { max_stacks: None, ..self.stacks.clone() };

@@ -9,8 +9,10 @@ use std::time::Duration;
 use crate::base::cycles::Cycles;
 use crate::runtime::handle::Handle;
 use crate::scheduler::block::Block;
+use crate::scheduler::current;
 use crate::scheduler::event::{self, Event, Track};
 use crate::scheduler::shared::{Shared, StallHook};
+use crate::scheduler::worker::Worker;
 use crate::tasks::task::Task;
 
 /// Makes the workers of a runtime record what they do, until dropped.
@@ -32,7 +34,7 @@ pub struct Recorded {
 }
 
 impl Recording {
-    /// Begins to record so many events for each worker, a power of two. `on_stall` is called at each stall that the runtime's
+    /// Begins to record so many events for each worker, a power of two. A worker begins within 128 runs of tasks. `on_stall` is called at each stall that the runtime's
     /// watch finds, with the worker's index and how long the task has held it.
     ///
     /// # Errors
@@ -53,8 +55,14 @@ impl Recording {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
             *recorder = Some(on_stall);
-            shared.blocks.iter().zip(&tracks).for_each(|(block, track)| block.record_on(Some(track)));
+            shared
+                .blocks
+                .iter()
+                .zip(&tracks)
+                .for_each(|(block, track)| block.track.set(Some(Arc::clone(track))));
         }
+        // The caller's own worker begins here, the others when they next look for events.
+        current::with_worker(Worker::take_up_track);
         Ok(Recording { shared, tracks, begin })
     }
 
@@ -81,7 +89,7 @@ impl Recording {
 impl Drop for Recording {
     fn drop(&mut self) {
         let mut recorder = self.shared.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.blocks.iter().for_each(|block| block.record_on(None));
+        self.shared.blocks.iter().for_each(|block| block.track.set(None));
         let hook = recorder.take();
         // The hook is dropped without the lock.
         drop(recorder);

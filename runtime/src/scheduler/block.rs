@@ -17,7 +17,6 @@ use crate::base::sys;
 use crate::scheduler::cancelled::Cancelled;
 use crate::scheduler::counters::Counters;
 use crate::scheduler::driver::Unpark;
-use crate::scheduler::event::Track;
 use crate::scheduler::histogram::Histograms;
 use crate::scheduler::inbox::Inbox;
 use crate::scheduler::park_state::{Found, ParkState};
@@ -25,7 +24,7 @@ use crate::scheduler::queue;
 use crate::scheduler::queue::{Shared, Thief};
 use crate::scheduler::registry::Registry;
 use crate::scheduler::run_watch::Run;
-use crate::scheduler::samples::{Observed, TrackSlot};
+use crate::scheduler::samples::TrackSlot;
 use crate::tasks::header::{HomeWorker, TaskRef};
 use crate::timer::ticks::Ticks;
 
@@ -45,10 +44,8 @@ pub(crate) struct Block {
     pub(crate) registry: Registry,
     /// Written by this worker only, where the program asks for them.
     pub(crate) histograms: Option<Box<Histograms>>,
-    /// What the worker notes of each run and wake.
-    pub(crate) observed: Observed,
     /// The track of a recorder.
-    pub(super) track: TrackSlot,
+    pub(crate) track: TrackSlot,
     /// The present run, for the watchdog.
     pub(crate) run: Run,
     state: ParkState,
@@ -60,12 +57,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    pub(crate) fn new(
-        index: usize,
-        thief: queue::Thief,
-        observed: Observed,
-        histograms: Option<NonZeroU32>,
-    ) -> Self {
+    pub(crate) fn new(index: usize, thief: queue::Thief, histograms: Option<NonZeroU32>) -> Self {
         Block {
             index,
             inbox: Inbox::new(),
@@ -74,7 +66,6 @@ impl Block {
             thief,
             counters: CachePadded::default(),
             registry: Registry::new(),
-            observed,
             track: TrackSlot::default(),
             histograms: histograms.map(|every| Box::new(Histograms::new(every))),
             run: Run::default(),
@@ -102,12 +93,6 @@ impl Block {
     /// Returns the moment of a tick of the worker's timer wheel.
     pub(crate) fn moment_of(&self, tick: u64) -> Option<Instant> {
         Ticks::since(self.thread.get()?.1).start_of(tick)
-    }
-
-    /// Makes the worker record on that track from its next event on, or into none.
-    pub(crate) fn record_on(&self, track: Option<&Arc<Track>>) {
-        self.track.set(track.map(Arc::clone));
-        self.observed.set_traced(track.is_some());
     }
 
     /// Returns the block as its tasks point to it.

@@ -15,7 +15,7 @@ use crate::tasks::header::TaskRef;
 impl Worker {
     /// Notes that a task begins a run. Returns when it begins, if the run is measured.
     pub(super) fn run_begins(&self, task: TaskRef) -> Option<u64> {
-        if self.block.observed.is_watched() {
+        if self.observed.is_watched() {
             self.block.run.begin(task);
         }
         self.record(Event::Runs(task.header().id.get()));

@@ -27,6 +27,7 @@ impl Worker {
         // The caller may make its thread a worker in a destructor while it unwinds. Tasks must not
         // count its panic.
         let callers = panics::take_out();
+        self.take_up_track();
         match &self.simulation {
             None => self.run_each(|| self.next()),
             Some(simulation) => self.run_each(|| self.next_simulated(simulation)),
@@ -259,6 +260,7 @@ impl Worker {
         }
         self.block.counters.polls.add(1);
         self.tracer.time_passes();
+        self.take_up_track();
         let events = ready.len();
         self.block.counters.events.add(events as u64);
         self.wake_batch(ready.drain());
@@ -283,7 +285,7 @@ impl Worker {
 
     #[inline(always)]
     fn resume(&self, task: TaskRef) {
-        if self.block.observed.is_any() {
+        if self.observed.is_any() {
             cold_path();
             return self.resume_observed(task);
         }

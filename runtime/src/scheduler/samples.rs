@@ -3,14 +3,15 @@
 #![forbid(unsafe_code)]
 
 use std::cell::{Cell, RefCell};
+use std::hint::cold_path;
 use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::scheduler::event::{Event, Track};
 
 /// Tells what a worker notes, in one byte for the loop to test.
-pub(crate) struct Observed(AtomicU8);
+pub(super) struct Observed(Cell<u8>);
 
 impl Observed {
     /// A thread watches how long tasks run.
@@ -19,18 +20,15 @@ impl Observed {
     const MEASURED: u8 = 1 << 1;
     /// There is a recorder.
     const TRACED: u8 = 1 << 2;
-    /// The recorder is new or gone, and the worker has not noticed.
-    const CHANGED: u8 = 1 << 3;
 
-    pub(crate) fn new(is_watched: bool, is_measured: bool) -> Self {
+    pub(super) fn new(is_watched: bool, is_measured: bool) -> Self {
         let bit = |bit, is_set| if is_set { bit } else { 0 };
-        Observed(AtomicU8::new(bit(Self::WATCHED, is_watched) | bit(Self::MEASURED, is_measured)))
+        Observed(Cell::new(bit(Self::WATCHED, is_watched) | bit(Self::MEASURED, is_measured)))
     }
 
     #[inline(always)]
     fn has(&self, bits: u8) -> bool {
-        // Relaxed: what comes with a change is read after `takes_change`.
-        self.0.load(Ordering::Relaxed) & bits != 0
+        self.0.get() & bits != 0
     }
 
     #[inline(always)]
@@ -45,27 +43,17 @@ impl Observed {
     /// Returns true if wakes and spawns are noted.
     #[inline(always)]
     pub(super) fn is_noted(&self) -> bool {
-        self.has(Self::MEASURED | Self::TRACED | Self::CHANGED)
+        self.has(Self::MEASURED | Self::TRACED)
     }
 
     #[inline(always)]
     pub(super) fn is_traced(&self) -> bool {
-        self.has(Self::TRACED | Self::CHANGED)
+        self.has(Self::TRACED)
     }
 
-    /// Says that there is a recorder now, or none. Called by any thread.
     pub(super) fn set_traced(&self, is_traced: bool) {
-        if !is_traced {
-            self.0.fetch_and(!Self::TRACED, Ordering::Relaxed);
-        }
-        // Release: pairs with the Acquire in `takes_change`.
-        self.0.fetch_or(Self::CHANGED | if is_traced { Self::TRACED } else { 0 }, Ordering::Release);
-    }
-
-    /// Returns true if the recorder has changed since the last call. Called by the worker.
-    pub(super) fn takes_change(&self) -> bool {
-        // Acquire: pairs with the Release in `set_traced`.
-        self.has(Self::CHANGED) && self.0.fetch_and(!Self::CHANGED, Ordering::Acquire) & Self::CHANGED != 0
+        let others = self.0.get() & !Self::TRACED;
+        self.0.set(others | if is_traced { Self::TRACED } else { 0 });
     }
 }
 
@@ -93,15 +81,30 @@ impl Countdown {
 
 /// The track that a worker is to record on: set by a recorder, taken up by the worker.
 #[derive(Default)]
-pub(crate) struct TrackSlot(Mutex<Option<Arc<Track>>>);
+pub(crate) struct TrackSlot {
+    has_changed: AtomicBool,
+    track: Mutex<Option<Arc<Track>>>,
+}
 
 impl TrackSlot {
-    pub(super) fn set(&self, track: Option<Arc<Track>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = track;
+    /// Sets the track, or that there is none. The worker takes that up when it next looks for events, within 128 runs.
+    pub(crate) fn set(&self, track: Option<Arc<Track>>) {
+        *self.track.lock().unwrap_or_else(PoisonError::into_inner) = track;
+        // Release: pairs with the Acquire in `take_change`, which then finds this track or a later one.
+        self.has_changed.store(true, Ordering::Release);
     }
 
-    pub(super) fn get(&self) -> Option<Arc<Track>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns the track if it was set since the last call.
+    #[inline]
+    pub(super) fn take_change(&self) -> Option<Option<Arc<Track>>> {
+        // Relaxed: the swap decides. A flag that is seen late is found at the next look.
+        if !self.has_changed.load(Ordering::Relaxed) {
+            return None;
+        }
+        cold_path();
+        // Acquire: as in `set`.
+        self.has_changed.swap(false, Ordering::Acquire);
+        Some(self.track.lock().unwrap_or_else(PoisonError::into_inner).clone())
     }
 }
 

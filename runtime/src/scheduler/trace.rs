@@ -1,7 +1,7 @@
 //! The worker's part of a recording.
 //!
-//! A recorder gives each worker a track, and sets a flag in the byte that the loop tests. The worker takes the track up at
-//! its next event.
+//! A recorder gives each worker a track. The worker takes it up when it next looks at its driver, and then sets a flag in the
+//! byte that the loop tests.
 
 use crate::coroutine::stop::{Resumed, Stop};
 use crate::scheduler::current;
@@ -13,7 +13,7 @@ impl Worker {
     /// Records an event, if there is a recorder.
     #[inline(always)]
     pub(super) fn record(&self, event: Event) {
-        if self.block.observed.is_traced() {
+        if self.observed.is_traced() {
             // A run begins when the one before has ended, if the worker has done nothing in between.
             match event {
                 Event::Runs(_) | Event::SpawnedAt(_) => {
@@ -27,9 +27,6 @@ impl Worker {
     /// Records an event of that time; 0 stands for now.
     #[cold]
     fn record_at(&self, event: Encoded, at: u64) {
-        if self.block.observed.takes_change() {
-            return self.take_up_track(event);
-        }
         if let Some(track) = &*self.tracer.track.borrow() {
             let now = if at > 0 { at } else { track.now() };
             self.tracer.recent.set(now);
@@ -37,18 +34,15 @@ impl Worker {
         }
     }
 
-    /// Takes up the track of a new recorder, which begins with the run that is under way.
-    #[cold]
-    fn take_up_track(&self, event: Encoded) {
-        let track = self.block.track.get();
-        if let Some(track) = &track {
-            if let Some(task) = self.context().running() {
-                track.record(Event::Runs(task.header().id.get()).encode(), track.now());
-            }
-            track.record(event, track.now());
-        }
-        self.tracer.time_passes();
+    /// Takes up the track of a new recorder, which begins with the run that is under way, or leaves the old one.
+    pub(crate) fn take_up_track(&self) {
+        let Some(track) = self.block.track.take_change() else { return };
+        self.observed.set_traced(track.is_some());
         self.tracer.track.replace(track);
+        if let Some(task) = self.context().running() {
+            self.tracer.time_passes();
+            self.record(Event::Runs(task.header().id.get()));
+        }
     }
 
     /// Records why a run has ended. The task is off its stack.
@@ -65,7 +59,8 @@ impl Worker {
 /// Begins a span of the running task. Returns false if there is none, or no recorder.
 pub fn span_begins(name: &'static str) -> bool {
     let begins = |worker: &Worker| {
-        let is_recorded = worker.block.observed.is_traced() && worker.context().running().is_some();
+        worker.take_up_track();
+        let is_recorded = worker.observed.is_traced() && worker.context().running().is_some();
         if is_recorded {
             worker.record(Event::SpanBegins(name));
         }

@@ -46,7 +46,7 @@ use crate::scheduler::oracle::Simulation;
 use crate::scheduler::polling::Polling;
 use crate::scheduler::queue;
 use crate::scheduler::queue::{Local, Stealable};
-use crate::scheduler::samples::{Samples, Tracer};
+use crate::scheduler::samples::{Observed, Samples, Tracer};
 use crate::scheduler::shared;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::tuning;
@@ -116,6 +116,8 @@ pub(crate) struct Worker {
     pub(super) random: Random,
     /// There are other workers.
     pub(super) has_peers: bool,
+    /// What is noted of each run and wake.
+    pub(super) observed: Observed,
     pub(super) samples: Samples,
     pub(super) tracer: Tracer,
     /// How many operations the running task has before the one at which it yields. Negative from that one on.
@@ -184,6 +186,7 @@ impl Worker {
             ready: RefCell::new(Ready::new()),
             context: Context::new(Arc::clone(&shared.live)),
             has_peers: shared.blocks.len() > 1,
+            observed: Observed::new(shared.config.watched, block.histograms.is_some()),
             samples: Samples::default(),
             tracer: Tracer::default(),
             budget: Cell::new(0),
@@ -313,7 +316,7 @@ impl Worker {
     /// Queues a task that was spawned on this worker and has not run.
     pub(crate) fn spawned(&self, task: TaskRef) {
         self.block.counters.tasks.spawn();
-        if self.block.observed.is_noted() {
+        if self.observed.is_noted() {
             self.note_ready(task, Event::Spawns);
         }
         match task.header().nature {
@@ -350,7 +353,7 @@ impl Worker {
         if task.header().is_timed() {
             self.disarm_timer(task);
         }
-        if self.block.observed.is_noted() {
+        if self.observed.is_noted() {
             self.note_ready(task, self.tracer.cause.get());
         }
         self.queue(task);
