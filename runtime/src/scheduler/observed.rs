@@ -49,19 +49,30 @@ impl Worker {
         }
     }
 
-    /// Notes that a task is ready, which was woken or spawned as `event` tells.
+    /// Notes that a task was spawned.
     #[cold]
-    pub(super) fn note_ready(&self, task: TaskRef, event: fn(u64) -> Event) {
+    pub(super) fn note_spawned(&self, task: TaskRef) {
         let header = task.header();
-        self.record(event(header.id.get()));
-        if let (Event::Spawns(_), Some(place)) = (event(0), header.spawned_at()) {
+        self.record(Event::Spawns(header.id.get()));
+        if let Some(place) = header.spawned_at() {
             self.record(Event::SpawnedAt(place));
         }
+        self.stamp(task);
+    }
+
+    /// Notes that a task is ready, which was woken.
+    #[cold]
+    pub(super) fn note_ready(&self, task: TaskRef) {
+        self.record(self.tracer.cause.get()(task.header().id.get()));
+        self.stamp(task);
+    }
+
+    fn stamp(&self, task: TaskRef) {
         if let Some(histograms) = self.block.histograms.as_deref()
             && self.samples.wakes.is_due(histograms.every)
         {
             let arrived = self.samples.arrived.get();
-            header.timer.stamp(if arrived > 0 { arrived } else { histograms.cycles.read() });
+            task.header().timer.stamp(if arrived > 0 { arrived } else { histograms.cycles.read() });
         }
     }
 

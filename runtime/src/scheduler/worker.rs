@@ -317,7 +317,7 @@ impl Worker {
     pub(crate) fn spawned(&self, task: TaskRef) {
         self.block.counters.tasks.spawn();
         if self.observed.is_noted() {
-            self.note_ready(task, Event::Spawns);
+            self.note_spawned(task);
         }
         match task.header().nature {
             Nature::Local => {
@@ -354,7 +354,7 @@ impl Worker {
             self.disarm_timer(task);
         }
         if self.observed.is_noted() {
-            self.note_ready(task, self.tracer.cause.get());
+            self.note_ready(task);
         }
         self.queue(task);
     }
