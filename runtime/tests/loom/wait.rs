@@ -41,7 +41,7 @@ use loom::sync::{Condvar, Mutex};
 
 pub(crate) use any::{Arm, Chosen, Enlisted, Link, look_at_all, wait_any};
 pub(crate) use claim::Claim;
-pub(crate) use description::{EndedBy, WaitDescription, WaitRecord};
+pub(crate) use description::{Direction, EndedBy, WaitDescription, WaitRecord};
 pub(crate) use lock::{Lock, LockGuard};
 pub(crate) use polled::Polled;
 pub(crate) use queues::queue::arm::{ArmPolicy, ArmRules, QueueArm};
