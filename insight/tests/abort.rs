@@ -2,6 +2,7 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 use std::env;
+use std::fs;
 use std::hint::black_box;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, abort};
@@ -61,6 +62,29 @@ fn an_abort_prints_a_dump_first() {
             assert!(errors.matches("common::deep").count() >= 4, "{role}: {errors}");
         }
     }
+}
+
+#[test]
+fn the_thread_that_dumps_leaves_the_signal_to_others() {
+    let runtime = Runtime::builder().workers(1).dump_on_abort(true).build().unwrap();
+    let is_blocked = || {
+        fs::read_dir("/proc/self/task").unwrap().map(|thread| thread.unwrap().path()).any(|thread| {
+            // The system cuts names.
+            let name = fs::read_to_string(thread.join("comm")).unwrap_or_default();
+            let status = fs::read_to_string(thread.join("status")).unwrap_or_default();
+            let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:"));
+            let blocked = blocked.and_then(|set| u64::from_str_radix(set.trim(), 16).ok());
+            name.starts_with("fibra-abort-dum")
+                && blocked.is_some_and(|set| set & (1 << (libc::SIGABRT - 1)) != 0)
+        })
+    };
+    // It has yet to start.
+    let begin = Instant::now();
+    while !is_blocked() {
+        assert!(begin.elapsed() < Duration::from_secs(30));
+        thread::yield_now();
+    }
+    drop(runtime);
 }
 
 #[test]

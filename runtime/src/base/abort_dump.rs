@@ -22,7 +22,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
 use crate::base::clock;
-use crate::base::sigaction::{change, no_action};
+use crate::base::sigaction::{block, change, no_action};
 use crate::base::sys;
 
 /// How long an abort waits for the dump.
@@ -46,8 +46,8 @@ type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_voi
 
 static REQUEST: OnceLock<Request> = OnceLock::new();
 
-/// The thread that dumps, once it does.
-static DUMPER: AtomicI32 = AtomicI32::new(0);
+/// The thread that dumps, once it does, as [`own_handle`] names it; else 0.
+static DUMPER: AtomicUsize = AtomicUsize::new(0);
 
 /// Has a thread call `dump` once when the process is to abort, by SIGABRT. Later calls change nothing.
 ///
@@ -59,10 +59,12 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
     }
     let ((asked, ask), (answer, mut answered)) = (io::pipe()?, io::pipe()?);
     let wait_and_dump = move || {
+        // A signal to the process is left to threads that can wait for this one.
+        block(libc::SIGABRT);
         // It retries an interrupted read by itself, and fails if no handler comes to ask.
         if { asked }.read_exact(&mut [0]).is_ok() {
             // Relaxed: this thread alone finds itself there.
-            DUMPER.store(sys::thread_id().unwrap_or(-1), Ordering::Relaxed);
+            DUMPER.store(own_handle(), Ordering::Relaxed);
             dump();
             _ = answered.write_all(&[0]);
         }
@@ -87,7 +89,7 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
     ours.sa_sigaction = handler as *const () as usize;
     ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
     // SAFETY: the handler has the signature of one with `SA_SIGINFO`. It writes and waits by calls of the system, loads and stores
-    // atomics, reads the clock, and calls `sigaction` and `raise`: all of it is async-signal-safe.
+    // atomics, reads the clock, and calls `pthread_self`, `sigaction` and `raise`: all of it is async-signal-safe.
     unsafe { change(libc::SIGABRT, Some(&ours)) }.map(drop)
 }
 
@@ -96,6 +98,12 @@ pub fn left_at(thread: i32) -> Option<usize> {
     let request = REQUEST.get()?;
     // Acquire: pairs with the Release in the handler.
     (request.waiting.load(Ordering::Acquire) == thread).then(|| request.context.load(Ordering::Relaxed))
+}
+
+/// Returns what the threads library calls the calling thread, which is never 0. Async-signal-safe.
+fn own_handle() -> usize {
+    // SAFETY: no precondition.
+    (unsafe { libc::pthread_self() }) as usize
 }
 
 extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -110,9 +118,8 @@ extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc
 impl Request {
     /// Asks for the dump, and waits for it.
     fn ask(&self, context: usize) {
-        let own = sys::thread_id().unwrap_or(0);
-        // Relaxed: the number of this thread can only have been stored by itself.
-        if DUMPER.load(Ordering::Relaxed) == own
+        // Relaxed: the handle of this thread can only have been stored by itself.
+        if DUMPER.load(Ordering::Relaxed) == own_handle()
             || self.process != getpid()
             || self.is_given_up.load(Ordering::Relaxed)
         {
@@ -121,7 +128,7 @@ impl Request {
         // Relaxed: one thread alone changes both, before any other reads the context.
         if self.context.compare_exchange(0, context, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
             // Release: pairs with the Acquire in `left_at`.
-            self.waiting.store(own, Ordering::Release);
+            self.waiting.store(sys::thread_id().unwrap_or(0), Ordering::Release);
         }
         _ = rustix::io::write(&self.ask, &[0]);
         let deadline = clock::machine() + PATIENCE;

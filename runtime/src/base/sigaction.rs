@@ -27,3 +27,13 @@ pub(crate) unsafe fn change(
     let result = unsafe { libc::sigaction(signal, to, &mut previous) };
     if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
 }
+
+/// Blocks the signal in the calling thread.
+pub(crate) fn block(signal: libc::c_int) {
+    let mut set = no_action().sa_mask;
+    // SAFETY: the set is empty and writable; the set before is not asked for.
+    unsafe {
+        libc::sigaddset(&mut set, signal);
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, ptr::null_mut());
+    }
+}
