@@ -103,6 +103,28 @@ fn an_abort_that_holds_up_the_dump_waits_no_longer_than_it_says() {
 }
 
 #[test]
+fn two_threads_that_abort_wait_for_one_dump() {
+    const TEST: &str = "two_threads_that_abort_wait_for_one_dump";
+    if env::var_os(ROLE).is_some() {
+        // SAFETY: no handler is set.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+        run(|| {
+            // The dump waits for it.
+            let held = std::io::stderr().lock();
+            let aborting = [(); 2].map(|()| {
+                let aborting = thread::spawn(|| abort());
+                thread::sleep(Duration::from_millis(300));
+                aborting
+            });
+            drop(held);
+            aborting.map(|thread| _ = thread.join());
+        });
+    }
+    let errors = aborts(TEST, "two");
+    assert_eq!(errors.matches("fibra: process ").count(), 1, "{errors}");
+}
+
+#[test]
 fn a_handler_of_the_program_runs_after_the_dump() {
     const TEST: &str = "a_handler_of_the_program_runs_after_the_dump";
     extern "C" fn handler(_: libc::c_int) {

@@ -12,6 +12,7 @@
 //! abort.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 use std::thread;
@@ -57,12 +58,14 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
     if REQUEST.get().is_some() {
         return Ok(());
     }
-    let ((asked, ask), (answer, mut answered)) = (io::pipe()?, io::pipe()?);
+    let ((mut asked, ask), (answer, mut answered)) = (io::pipe()?, io::pipe()?);
     let wait_and_dump = move || {
         // A signal to the process is left to threads that can wait for this one.
         block(libc::SIGABRT);
         // It retries an interrupted read by itself, and fails if no handler comes to ask.
-        if { asked }.read_exact(&mut [0]).is_ok() {
+        if asked.read_exact(&mut [0]).is_ok() {
+            // Other threads that abort write to the pipe, also when this one has ended.
+            mem::forget(asked);
             // Relaxed: this thread alone finds itself there.
             DUMPER.store(own_handle(), Ordering::Relaxed);
             dump();
