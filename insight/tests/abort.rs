@@ -9,7 +9,7 @@ use std::process::{Command, abort};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fibra_runtime::{Builder, Runtime, task};
+use fibra_runtime::{Builder, Handle, Runtime, task};
 
 mod common;
 
@@ -100,6 +100,31 @@ fn an_abort_that_holds_up_the_dump_waits_no_longer_than_it_says() {
     let errors = aborts(TEST, "holds");
     assert!(!errors.contains("fibra: process "), "{errors}");
     assert!(begin.elapsed() > Duration::from_secs(9));
+}
+
+#[test]
+fn a_task_that_goes_on_after_the_signal_is_shown_where_it_is() {
+    const TEST: &str = "a_task_that_goes_on_after_the_signal_is_shown_where_it_is";
+    extern "C" fn handler(_: libc::c_int) {}
+    #[inline(never)]
+    fn goes_on(runtime: &Handle) {
+        eprintln!("later: {}", black_box(runtime.dump()));
+    }
+    if env::var_os(ROLE).is_some() {
+        let handler: extern "C" fn(libc::c_int) = handler;
+        // SAFETY: the handler does nothing.
+        unsafe { libc::signal(libc::SIGABRT, handler as *const () as usize) };
+        run(|| {
+            // SAFETY: no precondition.
+            _ = unsafe { libc::raise(libc::SIGABRT) };
+            goes_on(&Handle::current());
+            abort();
+        });
+    }
+    let errors = aborts(TEST, "goes on");
+    let (first, later) = errors.split_once("later: ").unwrap_or_else(|| panic!("{errors}"));
+    assert!(first.contains("fibra: process ") && !first.contains("goes_on"), "{errors}");
+    assert!(later.contains("goes_on"), "{errors}");
 }
 
 #[test]

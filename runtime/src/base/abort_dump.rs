@@ -38,7 +38,8 @@ struct Request {
     previous: libc::sigaction,
     /// A thread has waited in vain.
     is_given_up: AtomicBool,
-    /// The first thread that waits in the handler, and the address of the context that the signal has interrupted there.
+    /// The first thread that waits in the handler, while it does, and the address of the context that the signal has
+    /// interrupted there.
     waiting: AtomicI32,
     context: AtomicUsize,
 }
@@ -129,11 +130,22 @@ impl Request {
             return;
         }
         // Relaxed: one thread alone changes both, before any other reads the context.
-        if self.context.compare_exchange(0, context, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let is_first =
+            self.context.compare_exchange(0, context, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_first {
             // Release: pairs with the Acquire in `left_at`.
             self.waiting.store(sys::thread_id().unwrap_or(0), Ordering::Release);
         }
         _ = rustix::io::write(&self.ask, &[0]);
+        self.wait();
+        if is_first {
+            // The process may go on, by a handler of its own. Relaxed: publishes nothing.
+            self.waiting.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until there is an answer.
+    fn wait(&self) {
         let deadline = clock::machine() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(clock::machine());
