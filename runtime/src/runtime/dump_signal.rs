@@ -11,9 +11,9 @@ use std::sync::Arc;
 #[cfg(unix)]
 use crate::base::abort_dump;
 use crate::runtime::dump::Dump;
-#[cfg(unix)]
-use crate::scheduler::runtimes;
 use crate::scheduler::shared::Shared;
+#[cfg(unix)]
+use crate::scheduler::{driver_here, runtimes};
 
 /// Environment variable that names signals, for a program that sets none.
 const VARIABLE: &str = "FIBRA_DUMP";
@@ -71,7 +71,8 @@ const ABORT: i32 = libc::SIGABRT;
 /// Has dumps of all runtimes be printed before the process aborts.
 #[cfg(unix)]
 fn dump_on_abort() -> io::Result<()> {
-    abort_dump::install(|| runtimes::all().iter().for_each(|shared| _ = print(shared)))
+    let print_all = || runtimes::all().iter().for_each(|shared| _ = print(shared));
+    driver_here::unpinned(|| abort_dump::install(print_all))
 }
 
 #[cfg(not(unix))]
