@@ -34,11 +34,16 @@ pub struct Recorded {
 }
 
 impl Recording {
-    /// Begins to record so many events for each worker, a power of two. A worker begins within 128 runs of tasks. `on_stall` is called at each stall that the runtime's
-    /// watch finds, with the worker's index and how long the task has held it.
+    /// Begins to record so many events for each worker, a power of two.
+    ///
+    /// A worker begins within 128 runs of tasks. `on_stall` is called at each stall that the runtime's watch finds, with
+    /// the worker's index and how long the task has held it.
     ///
     /// # Errors
     /// `AlreadyExists` if the runtime is recorded already.
+    ///
+    /// # Panics
+    /// If the number of events is no power of two.
     pub fn start(
         handle: &Handle,
         events: usize,
@@ -47,7 +52,6 @@ impl Recording {
         let shared = Arc::clone(handle.shared());
         let on_stall: Arc<StallHook> = Arc::new(on_stall);
         let begin = Cycles::of_machine().read();
-        let tracks: Vec<_> = shared.blocks.iter().map(|_| Arc::new(Track::new(events))).collect();
         {
             let mut recorder = shared.recorder.lock().unwrap_or_else(PoisonError::into_inner);
             if recorder.is_some() {
@@ -55,15 +59,16 @@ impl Recording {
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
             }
             *recorder = Some(on_stall);
-            shared
-                .blocks
-                .iter()
-                .zip(&tracks)
-                .for_each(|(block, track)| block.track.set(Some(Arc::clone(track))));
         }
+        // Dropped on a panic.
+        let mut recording = Recording { shared, tracks: Vec::new(), begin };
+        let new_track = |_: &Arc<Block>| Arc::new(Track::new(events));
+        recording.tracks = recording.shared.blocks.iter().map(new_track).collect();
+        let blocks = recording.shared.blocks.iter().zip(&recording.tracks);
+        blocks.for_each(|(block, track)| block.track.set(Some(Arc::clone(track))));
         // The caller's own worker begins here, the others when they next look for events.
         current::with_worker(Worker::take_up_track);
-        Ok(Recording { shared, tracks, begin })
+        Ok(recording)
     }
 
     /// Returns how long the recording lasts so far.

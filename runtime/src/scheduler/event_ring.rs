@@ -42,9 +42,12 @@ pub(crate) struct Copied {
 }
 
 impl EventRing {
-    /// Makes a ring for so many events, a power of two.
+    /// Makes a ring for so many events.
+    ///
+    /// # Panics
+    /// If that is no power of two. Events of others would share slots, and be torn.
     pub(crate) fn new(capacity: usize) -> Self {
-        debug_assert!(capacity.is_power_of_two());
+        assert!(capacity.is_power_of_two(), "a ring for {capacity} events");
         let slot = |_| array::from_fn(|_| AtomicU64::new(0));
         EventRing { slots: (0..capacity).map(slot).collect(), written: AtomicU64::new(0) }
     }
