@@ -73,8 +73,11 @@ impl Event {
             Event::Parks => (10, 0),
             Event::Unparks => (11, 0),
             Event::SpanBegins(name) => {
+                let begin = name.as_ptr().expose_provenance() as u64;
                 let length = name.floor_char_boundary((1 << LENGTH_BITS) - 1) as u64;
-                (12, (name.as_ptr().expose_provenance() as u64) << LENGTH_BITS | length)
+                // A name whose address has more bits is shown as an empty one.
+                let fits = begin >> (u64::BITS - LENGTH_BITS) == 0;
+                (12, if fits { begin << LENGTH_BITS | length } else { 1 << LENGTH_BITS })
             }
             Event::SpanEnds => (13, 0),
         };
@@ -101,10 +104,10 @@ impl Event {
             10 => Event::Parks,
             11 => Event::Unparks,
             12 => {
-                let begin = ptr::with_exposed_provenance(address >> LENGTH_BITS);
-                let length = address % (1 << LENGTH_BITS);
+                let begin = ptr::with_exposed_provenance((argument >> LENGTH_BITS) as usize);
+                let length = (argument % (1 << LENGTH_BITS)) as usize;
                 // SAFETY: by this function's contract these are the begin and the length of a text or of a part of one that
-                // ends between two characters. Addresses have no more than 48 bits on the systems that there are traces on.
+                // ends between two characters.
                 Event::SpanBegins(unsafe { str::from_utf8_unchecked(slice::from_raw_parts(begin, length)) })
             }
             _ => Event::SpanEnds,
