@@ -4,13 +4,12 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, TryLockError};
-use std::thread;
 use std::time::Duration;
 
 use fibra_runtime::task::TaskState;
 use fibra_runtime::{Handle, clock};
 
-use crate::profiler::Profiler;
+use crate::profiler::{Profiler, sleep};
 use crate::recorder::FlightRecorder;
 use crate::request::{Request, Response};
 
@@ -31,9 +30,6 @@ const TEXT: &str = "text/plain; charset=utf-8";
 
 /// How long a profile and a trace take at the most, in seconds.
 const MOST_SECONDS: u32 = 600;
-
-/// How long a trace goes on after the endpoint has been stopped, at the most.
-const ROUND: Duration = Duration::from_millis(50);
 
 const UNAVAILABLE: &str = "503 Service Unavailable";
 
@@ -129,14 +125,12 @@ impl Answers {
             false => Response::new("application/octet-stream", profile.to_pprof()),
         })
     }
+
     fn trace(&self, request: &Request) -> Result<Response, Response> {
         let seconds = request.number("seconds", 1, 1, MOST_SECONDS)?;
         let unavailable = |error| Response::refusal(UNAVAILABLE, error);
         let recorder = FlightRecorder::start(&self.runtime).map_err(unavailable)?;
-        let end = clock::machine() + Duration::from_secs(seconds.into());
-        while clock::machine() < end && !self.is_stopped() {
-            thread::sleep(ROUND);
-        }
+        sleep(clock::machine(), Duration::from_secs(seconds.into()), || self.is_stopped());
         let mut file = Vec::new();
         recorder.snapshot().write_perfetto(&mut file).map_err(unavailable)?;
         Ok(Response::new("application/octet-stream", file))

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::mem;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use fibra_runtime::task::{TaskDump, TaskState};
 use fibra_runtime::{Handle, Task, clock};
@@ -23,6 +23,9 @@ const MOST_THREADS: usize = 32;
 
 /// The part of the time that looks may take.
 const SHARE: u32 = 20;
+
+/// How long a profile or a trace goes on after it has been stopped, at the most.
+const ROUND: Duration = Duration::from_millis(100);
 
 /// Takes a profile of all tasks of a runtime, 19 looks a second: where they run, and where they wait for what.
 ///
@@ -107,7 +110,7 @@ impl Profiler {
         self.run_until(runtime, duration, || false)
     }
 
-    /// Takes the profile; ends at a look after which `is_stopped` returns true.
+    /// Takes the profile; ends with a look soon after `is_stopped` returns true.
     pub(crate) fn run_until(
         &self,
         runtime: &Handle,
@@ -118,17 +121,28 @@ impl Profiler {
         let (wall, begin) = (clock::wall(), clock::machine());
         let period = Duration::from_secs(1) / self.rate;
         let mut looks = Looks::new(self.state);
-        let (mut last, mut next) = (begin, begin + period);
+        let (mut last, mut pause) = (begin, period);
         loop {
-            thread::sleep(next.min(begin + duration).saturating_duration_since(clock::machine()));
+            sleep(last, pause.min(duration - (last - begin)), &is_stopped);
             let now = clock::machine();
             looks.look(runtime, now - last);
-            if now >= begin + duration || is_stopped() {
+            if now - begin >= duration || is_stopped() {
                 return looks.into_profile(wall, now - begin, period);
             }
             let spent = clock::machine() - now;
-            (last, next) = (now, now + period.max(spent * SHARE));
+            (last, pause) = (now, period.max(spent * SHARE));
         }
+    }
+}
+
+/// Sleeps until that time after `begin`, or until `is_stopped` returns true.
+pub(crate) fn sleep(begin: Instant, time: Duration, is_stopped: impl Fn() -> bool) {
+    loop {
+        let left = time.saturating_sub(clock::machine() - begin);
+        if left.is_zero() || is_stopped() {
+            return;
+        }
+        thread::sleep(left.min(ROUND));
     }
 }
 
@@ -269,5 +283,17 @@ fn name(task: &Task) -> String {
         (Some(name), _) => name.into(),
         (None, Some(place)) => place.to_string(),
         (None, None) => "a task of the library".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_profile_without_an_end_can_be_stopped() {
+        let runtime = fibra_runtime::Runtime::builder().workers(1).build().unwrap();
+        let profile = Profiler::new().run_until(&runtime.handle(), Duration::MAX, || true);
+        assert_eq!(profile.to_folded(), "");
     }
 }
