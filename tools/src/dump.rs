@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
 
 use fibra_insight::outside::{Modules, Symbols, Walker};
@@ -42,9 +43,10 @@ impl Dump {
         let (modules, roots) = modules::of(&image)?;
         image.memory = image::by_pages(image.memory);
         let begin = Instant::now();
-        let stopped = Stopped::stop(pid).map_err(|error| process::refused(pid, &error))?;
-        let tasks = tasks::copy(&image, &roots, &stopped.contexts());
-        drop(stopped);
+        let copy = || Stopped::stop(pid).map(|stopped| tasks::copy(&image, &roots, &stopped.contexts()));
+        // On a thread that ends: until then a thread that has not stopped in time would stop at any moment, and stand still.
+        let tasks = thread::scope(|scope| scope.spawn(copy).join().expect("no panic"));
+        let tasks = tasks.map_err(|error| process::refused(pid, &error))?;
         let head = format!("{}, stopped for {:.1} ms", image.title, begin.elapsed().as_secs_f64() * 1e3);
         Ok(Dump::new(head, tasks, &modules))
     }

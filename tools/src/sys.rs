@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 use std::ffi::{c_int, c_uint, c_void};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use std::{fs, io, ptr, thread};
 
 use fibra_runtime::stacks::SavedContext;
 
 use crate::image;
 
-/// How long a thread may take to stop, and how often it is looked at meanwhile.
-const ROUNDS: u32 = 5000;
+/// How long the threads may take to stop in all, and how often one is looked at meanwhile.
+const PATIENCE: Duration = Duration::from_millis(500);
 const ROUND: Duration = Duration::from_micros(100);
 
 /// How a stop is marked that no signal has caused.
@@ -27,10 +27,11 @@ pub(crate) struct Stopped {
 }
 
 impl Stopped {
-    /// Stops all threads of a process. One that the kernel does not let stop is left out.
+    /// Stops all threads of a process. One that the kernel does not let stop in time is left out: it stops later, if the calling
+    /// thread has not ended before.
     pub(crate) fn stop(pid: i32) -> io::Result<Self> {
         let (mut seen, mut stopped) = (HashSet::new(), Stopped { threads: Vec::new() });
-        let mut refused = Ok(());
+        let (mut refused, end) = (Ok(()), Instant::now() + PATIENCE);
         // Until there is none that was started meanwhile.
         loop {
             let entries = fs::read_dir(format!("/proc/{pid}/task"))?;
@@ -49,7 +50,7 @@ impl Stopped {
                 }
             }
             stopped.threads.retain_mut(|(tid, signal)| match new.contains(tid) {
-                true => wait(*tid).inspect(|pending| *signal = *pending).is_some(),
+                true => wait(*tid, end).inspect(|pending| *signal = *pending).is_some(),
                 false => true,
             });
         }
@@ -71,13 +72,13 @@ impl Drop for Stopped {
     }
 }
 
-/// Waits until a thread stands still. Returns the signal that it is about to handle, or 0.
-fn wait(tid: i32) -> Option<c_int> {
-    for _ in 0..ROUNDS {
+/// Waits until a thread stands still, or until then. Returns the signal that it is about to handle, or 0.
+fn wait(tid: i32, end: Instant) -> Option<c_int> {
+    loop {
         let mut status = 0;
         // SAFETY: the status is a valid place.
         match unsafe { libc::waitpid(tid, &mut status, libc::__WALL | libc::WNOHANG) } {
-            0 => thread::sleep(ROUND),
+            0 if Instant::now() < end => thread::sleep(ROUND),
             found if found == tid && libc::WIFSTOPPED(status) => {
                 let is_event = status >> 16 == EVENT_STOP;
                 return Some(if is_event { 0 } else { libc::WSTOPSIG(status) });
@@ -85,7 +86,6 @@ fn wait(tid: i32) -> Option<c_int> {
             _ => return None,
         }
     }
-    None
 }
 
 fn registers(tid: i32) -> Option<SavedContext> {
