@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use fibra_runtime::stacks::{EndedBy, Found, Layout, SavedContext, interpret};
 use fibra_runtime::task::TaskState;
@@ -106,8 +106,8 @@ impl<'a> Tables<'a> {
 
     /// Returns the addresses of the headers of all started tasks.
     fn headers(&self) -> Vec<usize> {
-        let (mut headers, mut chunk) = (Vec::new(), self.newest);
-        for _ in 0..CHUNKS {
+        let (mut headers, mut chunk, mut seen) = (Vec::new(), self.newest, HashSet::new());
+        while seen.len() < CHUNKS && seen.insert(chunk) {
             let size = (self.slots + 1) * size_of::<usize>();
             let Some(bytes) = chunk.checked_add(size).and_then(|end| self.image.bytes(chunk..end)) else {
                 break;
@@ -184,7 +184,7 @@ impl<'a> Tables<'a> {
 
     fn name(&self, header: usize) -> Option<String> {
         let traits = self.word(header, self.layout.traits).filter(|traits| *traits > 0)?;
-        let [counts, length] = [0, 8].map(|at| self.word(traits, self.layout.name + at));
+        let [counts, length] = [0, 8].map(|at| self.word(traits.wrapping_add(at), self.layout.name));
         self.text(counts.filter(|counts| *counts > 0)?.checked_add(16)?, length?)
     }
 
@@ -203,5 +203,28 @@ impl<'a> Tables<'a> {
     /// Returns the word at that offset.
     fn word(&self, address: usize, offset: u32) -> Option<usize> {
         self.image.word(address.wrapping_add(offset as usize))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_chain_of_chunks_that_is_a_circle_ends() {
+        let memory = |address: usize, into: &mut [u8]| {
+            // The chunk at 0x1000 leads to itself, and has one task and a vacant slot.
+            let words = [0x1000_u64, 0x2000, 1].map(u64::to_ne_bytes);
+            into.copy_from_slice(
+                words.as_flattened().get(address.checked_sub(0x1000)?..)?.get(..into.len())?,
+            );
+            Some(())
+        };
+        let image = Image { title: String::new(), memory: Arc::new(memory), mappings: Vec::new() };
+        let tables =
+            Tables { image: &image, newest: 0x1000, slots: 2, layout: Layout::of([0; Layout::WORDS]) };
+        assert_eq!(tables.headers(), [0x2000]);
     }
 }
