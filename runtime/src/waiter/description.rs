@@ -194,10 +194,29 @@ pub enum OwnerMark {
     Address(usize),
 }
 
+/// The most arms that are read: the memory may change, and may be anything.
+const ARMS: usize = 1000;
+
 /// Reads a record and what it leads to. `read` copies memory, and fails where there is none.
 ///
 /// Returns `None` unless the record leads to a description.
 pub fn interpret(record: usize, read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>) -> Option<Found> {
+    let (mut found, arms) = interpret_one(record, read)?;
+    let mut arm = arms.and_then(|at| pointers(at, read));
+    for _ in 0..ARMS {
+        let Some([at]) = arm.filter(|[at]| *at != 0) else { break };
+        // It begins with the address of the next one and its record. It is no select itself.
+        found.arms.extend(interpret_one(at.checked_add(size_of::<usize>())?, read).map(|(arm, _)| arm));
+        arm = pointers(at, read);
+    }
+    Some(found)
+}
+
+/// Reads a record, but not its arms. Returns where the pointer to the first one is.
+fn interpret_one(
+    record: usize,
+    read: &mut impl FnMut(usize, &mut [u8]) -> Option<()>,
+) -> Option<(Found, Option<usize>)> {
     let [description, object] = pointers(record, read)?;
     let [MAGIC, first, second, ended_by, owner, shift, descriptor, arms, direction] =
         words(description, read)?
@@ -209,21 +228,14 @@ pub fn interpret(record: usize, read: &mut impl FnMut(usize, &mut [u8]) -> Optio
         IS_ADDRESS => {
             Some(OwnerMark::Address(word as usize & !7)).filter(|owner| *owner != OwnerMark::Address(0))
         }
-        shift => Some(OwnerMark::Number(word >> shift)).filter(|owner| *owner != OwnerMark::Number(0)),
+        shift => word.checked_shr(shift).filter(|number| *number != 0).map(OwnerMark::Number),
     });
     let mut bytes = [0; 4];
     let descriptor = place(descriptor, object)
         .and_then(|at| read(at, &mut bytes))
         .map(|()| i32::from_ne_bytes(bytes))
         .filter(|descriptor| *descriptor >= 0);
-    let mut found = Vec::new();
-    // Each arm begins with the address of the next one and its record. Their number is bounded, since the memory may change.
-    let mut arm = place(arms, record).and_then(|at| pointers(at, read));
-    while let Some([at]) = arm.filter(|[at]| *at != 0 && found.len() < 1000) {
-        found.extend(interpret(at.checked_add(size_of::<usize>())?, read));
-        arm = pointers(at, read);
-    }
-    Some(Found {
+    let found = Found {
         name: text_of([first, second]),
         ended_by: match ended_by {
             0 => EndedBy::Task,
@@ -239,8 +251,9 @@ pub fn interpret(record: usize, read: &mut impl FnMut(usize, &mut [u8]) -> Optio
             2 => Some(Direction::Write),
             _ => None,
         },
-        arms: found,
-    })
+        arms: Vec::new(),
+    };
+    Some((found, place(arms, record)))
 }
 
 /// Returns true if these bytes are a description. Descriptions are constants.
@@ -279,4 +292,42 @@ fn pointers<const N: usize>(
     let mut pointers = [[0; size_of::<usize>()]; N];
     read(address, pointers.as_flattened_mut())?;
     Some(pointers.map(usize::from_ne_bytes))
+}
+
+#[cfg(all(test, target_pointer_width = "64"))]
+mod tests {
+    use super::{ARMS, Found, WaitDescription, interpret};
+
+    /// Interprets the record at 16 in a memory of these words and a description, which begins at 8.
+    fn interpreted(words: &[u64], description: &WaitDescription) -> Found {
+        let words = [words, &description.0].concat();
+        let bytes: Vec<_> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let mut read = |address: usize, into: &mut [u8]| {
+            into.copy_from_slice(bytes.get(address.checked_sub(8)?..)?.get(..into.len())?);
+            Some(())
+        };
+        interpret(16, &mut read).expect("it leads to a description")
+    }
+
+    #[test]
+    fn a_select_that_is_its_own_arm_ends() {
+        // The link at 8 leads to itself, and its record is that of the select.
+        let found = interpreted(&[8, 32, 0], &WaitDescription::new("select").arms(-8));
+        assert_eq!(found.arms.len(), ARMS);
+        assert!(found.arms.iter().all(|arm| arm.arms.is_empty()));
+    }
+
+    #[test]
+    fn a_circle_of_arms_without_records_ends() {
+        // The word at 8 leads to the link at 32, that one to itself, and its record nowhere.
+        let found = interpreted(&[32, 56, 0, 32, 0, 0], &WaitDescription::new("select").arms(-8));
+        assert_eq!(found.arms, []);
+    }
+
+    #[test]
+    fn a_number_that_is_shifted_too_far_is_no_owner() {
+        let mutex = |shift| WaitDescription::new("mutex").owner_number(0, shift);
+        assert!(interpreted(&[6, 32, 8], &mutex(1)).owner.is_some());
+        assert_eq!(interpreted(&[6, 32, 8], &mutex(65)).owner, None);
+    }
 }
