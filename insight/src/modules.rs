@@ -67,7 +67,7 @@ impl Modules {
         let mut before = [0; CALL];
         // The call may be the last instruction of the code. Copied, since the object may be unloaded at any time.
         self.is_code(address.wrapping_sub(1))
-            && (self.read)(address - CALL, &mut before).is_some()
+            && (self.read)(address.wrapping_sub(CALL), &mut before).is_some()
             && ends_with_call(&before)
     }
 }

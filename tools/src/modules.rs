@@ -42,7 +42,7 @@ pub(crate) fn of(image: &Image) -> Result<(Arc<Modules>, Vec<usize>)> {
 fn object(image: &Image, mapping: &Mapping) -> Option<(Object, Vec<(u32, usize)>)> {
     let (path, 0) = mapping.file.as_ref()? else { return None };
     let start = mapping.range.start;
-    let header = Header::of(&image.bytes(start..start + elf::HEADER)?)?;
+    let header = Header::of(&image.bytes(start..start.checked_add(elf::HEADER)?)?)?;
     let first = start.checked_add(header.first as usize)?;
     let headers = image.bytes(first..first.checked_add(header.count * elf::PROGRAM_HEADER)?)?;
     let headers: Vec<_> = headers.chunks(elf::PROGRAM_HEADER).filter_map(ProgramHeader::of).collect();
@@ -58,7 +58,7 @@ fn object(image: &Image, mapping: &Mapping) -> Option<(Object, Vec<(u32, usize)>
     let code_start = place(code).start;
     let mapped = image.mapping(code_start)?;
     let (code_path, offset) = mapped.file.as_ref()?;
-    if code_path != path || offset + (code_start - mapped.range.start) as u64 != code.offset {
+    if code_path != path || offset.wrapping_add((code_start - mapped.range.start) as u64) != code.offset {
         return None;
     }
     let segment =
