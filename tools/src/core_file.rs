@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
+use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -61,7 +62,12 @@ pub(crate) fn open(path: &Path, exe: Option<&Path>) -> Result<(Image, Vec<SavedC
     if header.kind != CORE {
         return Err(format!("{title} is no core file"));
     }
-    let headers = bytes(header.first, header.count * elf::PROGRAM_HEADER)?;
+    let count = match header.count {
+        elf::MANY => bytes(header.sections.saturating_add(elf::COUNT), 4)
+            .map(|count| elf::word(&count, 0).map_or(0, |count| count as usize))?,
+        count => count,
+    };
+    let headers = bytes(header.first, count * elf::PROGRAM_HEADER)?;
     let headers: Vec<_> = headers.chunks(elf::PROGRAM_HEADER).filter_map(ProgramHeader::of).collect();
     let missing =
         |header: &ProgramHeader| header.offset.saturating_add(header.file_size as u64).saturating_sub(length);
@@ -83,7 +89,8 @@ pub(crate) fn open(path: &Path, exe: Option<&Path>) -> Result<(Image, Vec<SavedC
         .map(|header| (place(header.address, header.file_size), header.offset))
         .map(|(range, offset)| Piece { range, file: Arc::clone(&file), offset })
         .collect();
-    add_files(&mut pieces, &files, &title, exe)?;
+    pieces.sort_by_key(|piece| piece.range.start);
+    let of_files = open_files(&pieces, &files, &title, exe)?;
     // Where the core file has nothing of a mapped file, there may be no header either.
     let mapping = |(range, path, offset): &MappedFile| Mapping {
         range: range.clone(),
@@ -94,8 +101,8 @@ pub(crate) fn open(path: &Path, exe: Option<&Path>) -> Result<(Image, Vec<SavedC
         mappings.push(Mapping { range: place(header.address, header.size), file: None });
     }
     mappings.sort_by_key(|mapping| mapping.range.start);
-    let memory = move |address, into: &mut [u8]| copy(&pieces, address, into);
-    Ok((Image { title, memory: Arc::new(memory), mappings }, threads))
+    let memory = move |address, into: &mut [u8]| copy(&[&pieces, &of_files], address, into);
+    Ok((Image { title, memory: image::by_pages(Arc::new(memory)), mappings }, threads))
 }
 
 /// What the notes of a core file say.
@@ -129,12 +136,14 @@ impl Notes {
     }
 }
 
-/// Adds the files that were mapped, as far as they are there. The core file may have all that is needed of the others.
-fn add_files(pieces: &mut Vec<Piece>, files: &[MappedFile], title: &str, exe: Option<&Path>) -> Result<()> {
-    let mut opened = HashMap::new();
+/// Opens the files that were mapped, as far as they are there. The core file may have all that is needed of the others.
+///
+/// Returns their pieces by address.
+fn open_files(dumped: &[Piece], files: &[MappedFile], title: &str, exe: Option<&Path>) -> Result<Vec<Piece>> {
+    let (mut opened, mut pieces) = (HashMap::new(), Vec::new());
     for (range, path, offset) in files {
-        match opened.entry(path).or_insert_with(|| File::open(path).map(Arc::new)) {
-            Ok(file) if *offset == 0 && differs(pieces, range.start, file) => {
+        match opened.entry(path).or_insert_with(|| regular(path).map(Arc::new)) {
+            Ok(file) if *offset == 0 && differs(dumped, range.start, file) => {
                 return Err(format!("{title} is the core of another program than {}", path.display()));
             }
             Ok(file) => pieces.push(Piece { range: range.clone(), file: Arc::clone(file), offset: *offset }),
@@ -142,25 +151,37 @@ fn add_files(pieces: &mut Vec<Piece>, files: &[MappedFile], title: &str, exe: Op
             Err(_) => {}
         }
     }
-    Ok(())
+    pieces.sort_by_key(|piece| piece.range.start);
+    Ok(pieces)
 }
 
-/// Copies memory, by the core file where it has it, since its pieces come first. It may have some pages of a mapped file only.
-fn copy(pieces: &[Piece], mut address: usize, mut into: &mut [u8]) -> Option<()> {
+/// Opens a file unless it is a device or a pipe, since that may block.
+fn regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() { File::open(path) } else { Err(io::Error::other("is no file")) }
+}
+
+/// Copies memory, by the first of these sets of pieces that has it. A core file may have some pages of a mapped file only.
+fn copy(sets: &[&[Piece]], mut address: usize, mut into: &mut [u8]) -> Option<()> {
     while !into.is_empty() {
-        let piece = pieces.iter().find(|piece| piece.range.contains(&address))?;
+        let piece = sets.iter().find_map(|pieces| {
+            let after = pieces.partition_point(|piece| piece.range.start <= address);
+            pieces.get(after.checked_sub(1)?).filter(|piece| piece.range.contains(&address))
+        })?;
         let len = into.len().min(PAGE - address % PAGE).min(piece.range.end - address);
         let (now, rest) = into.split_at_mut(len);
-        piece.file.read_exact_at(now, piece.offset + (address - piece.range.start) as u64).ok()?;
+        let offset = piece.offset.checked_add((address - piece.range.start) as u64)?;
+        piece.file.read_exact_at(now, offset).ok()?;
         (address, into) = (address + len, rest);
     }
     Some(())
 }
 
-/// Returns true if the core file has the first page of a mapped file, and the file begins otherwise.
+/// Returns true if the core file has the first page of a program or a library, and the file begins otherwise. Data may have
+/// been changed in memory.
 fn differs(pieces: &[Piece], start: usize, file: &File) -> bool {
     let (mut dumped, mut there) = ([0; PAGE], [0; PAGE]);
-    copy(pieces, start, &mut dumped).is_some()
+    copy(&[pieces], start, &mut dumped).is_some()
+        && dumped.starts_with(b"\x7fELF")
         && (file.read_exact_at(&mut there, 0).is_err() || dumped != there)
 }
 
@@ -169,7 +190,7 @@ fn differs(pieces: &[Piece], start: usize, file: &File) -> bool {
 fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
     let long = |index: usize| elf::long(contents, index * 8);
     let count = long(0)? as usize;
-    let mut paths = contents.get(16 + count.checked_mul(24)?..)?.split(|byte| *byte == 0);
+    let mut paths = contents.get(count.checked_mul(24)?.checked_add(16)?..)?.split(|byte| *byte == 0);
     (0..count)
         .map(|index| {
             let [start, end, offset] = [2, 3, 4].map(|at| long(index * 3 + at));
@@ -178,3 +199,6 @@ fn mapped_files(contents: &[u8]) -> Option<Vec<MappedFile>> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

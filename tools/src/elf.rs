@@ -6,6 +6,10 @@
 pub(crate) const HEADER: usize = 64;
 pub(crate) const PROGRAM_HEADER: usize = 56;
 
+/// Stands for a number of program headers that the first section header has, at that offset.
+pub(crate) const MANY: usize = 0xffff;
+pub(crate) const COUNT: u64 = 44;
+
 /// `e_machine` of this tool's processor.
 const MACHINE: u16 = if cfg!(target_arch = "x86_64") { 62 } else { 183 };
 
@@ -15,8 +19,10 @@ pub(crate) struct Header {
     pub(crate) kind: u16,
     /// Where the program headers begin, in bytes from this one.
     pub(crate) first: u64,
-    /// How many program headers there are.
+    /// How many program headers there are, unless it is [`MANY`].
     pub(crate) count: usize,
+    /// Where the section headers begin.
+    pub(crate) sections: u64,
 }
 
 /// A program header.
@@ -44,7 +50,8 @@ impl Header {
         // 64 bits, little-endian.
         let is_known = bytes.starts_with(b"\x7fELF\x02\x01") && half(bytes, 18)? == MACHINE;
         let count = half(bytes, 56)?.into();
-        is_known.then_some(Header { kind: half(bytes, 16)?, first: long(bytes, 32)?, count })
+        let (first, sections) = (long(bytes, 32)?, long(bytes, 40)?);
+        is_known.then_some(Header { kind: half(bytes, 16)?, first, count, sections })
     }
 }
 

@@ -60,10 +60,6 @@ impl Image {
 /// Makes memory that does not change be read a page at a time: what is read of a task lies on few of them.
 pub(crate) fn by_pages(memory: Arc<Read>) -> Arc<Read> {
     let kept: Mutex<HashMap<usize, Option<Box<[u8; PAGE]>>>> = Mutex::default();
-    let page = move |start| {
-        let mut page = Box::new([0; PAGE]);
-        memory(start, &mut page[..]).map(|()| page)
-    };
     Arc::new(move |mut address: usize, mut into: &mut [u8]| {
         let mut kept = kept.lock().ok()?;
         while !into.is_empty() {
@@ -71,9 +67,16 @@ pub(crate) fn by_pages(memory: Arc<Read>) -> Arc<Read> {
                 kept.clear();
             }
             let offset = address % PAGE;
-            let page = kept.entry(address - offset).or_insert_with(|| page(address - offset)).as_ref()?;
+            let page = kept.entry(address - offset).or_insert_with(|| {
+                let mut page = Box::new([0; PAGE]);
+                memory(address - offset, &mut page[..]).map(|()| page)
+            });
             let (now, rest) = into.split_at_mut(into.len().min(PAGE - offset));
-            now.copy_from_slice(&page[offset..offset + now.len()]);
+            match page {
+                Some(page) => now.copy_from_slice(&page[offset..offset + now.len()]),
+                // A file may end on it.
+                None => memory(address, now)?,
+            }
             (address, into) = (address.checked_add(now.len())?, rest);
         }
         Some(())
