@@ -115,6 +115,12 @@ fn an_endpoint_that_is_gone_is_an_error() {
 }
 
 #[test]
+fn an_address_that_is_no_loopback_one_is_an_error() {
+    let error = error(&["--tcp", "192.0.2.1:6060", "--token", TOKEN]);
+    assert!(error.starts_with("fibra-top: 192.0.2.1:6060 is no loopback address"), "{error}");
+}
+
+#[test]
 fn a_server_that_speaks_nonsense_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

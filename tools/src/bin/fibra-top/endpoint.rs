@@ -39,6 +39,9 @@ impl Endpoint {
     /// A line that says what is wrong: no endpoint, a refusal, or an answer that is none.
     pub(crate) fn get(&self, path: &str) -> Result<String> {
         let unix = || self.unix.as_ref().map(|path| path.display().to_string());
+        if let Some(address) = self.tcp.filter(|address| !address.ip().to_canonical().is_loopback()) {
+            return Err(format!("{address} is no loopback address: the token would be sent in the clear"));
+        }
         let place = self.tcp.map(|address| address.to_string()).or_else(unix).unwrap_or_default();
         let token = self.tcp.and(self.token.as_ref());
         let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
