@@ -12,6 +12,7 @@ use fibra_runtime::{Handle, clock};
 use crate::profiler::{Profiler, sleep};
 use crate::recorder::FlightRecorder;
 use crate::request::{Request, Response};
+use crate::socket::Connection;
 
 /// The answer to `/`.
 const PATHS: &str = "\
@@ -66,8 +67,13 @@ impl Answers {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Answers a request, or says why not.
-    pub(crate) fn answer(&self, request: &Request) -> Result<Response, Response> {
+    /// Returns true if nothing is wanted any more: the endpoint was stopped, or the client has left.
+    fn is_over(&self, client: &Connection) -> bool {
+        self.is_stopped() || client.has_left()
+    }
+
+    /// Answers a request, or says why not. A profile or a trace ends when the client leaves.
+    pub(crate) fn answer(&self, request: &Request, client: &Connection) -> Result<Response, Response> {
         request.allow(match request.path.as_str() {
             "/tasks" => &["debug", "format"],
             "/trace" => &["seconds"],
@@ -84,8 +90,8 @@ impl Answers {
                 let page = self.runtime.metrics().to_prometheus();
                 Ok(Response::new("text/plain; version=0.0.4; charset=utf-8", page))
             }
-            "/profile" => self.profile(request),
-            "/trace" => self.trace(request),
+            "/profile" => self.profile(request, client),
+            "/trace" => self.trace(request, client),
             path => {
                 Err(Response::refusal("404 Not Found", format_args!("there is no {path:?}, only\n{PATHS}")))
             }
@@ -103,7 +109,7 @@ impl Answers {
         })
     }
 
-    fn profile(&self, request: &Request) -> Result<Response, Response> {
+    fn profile(&self, request: &Request, client: &Connection) -> Result<Response, Response> {
         let is_folded = request.choice("format", &[("pprof", false), ("folded", true)])?;
         let state = request.choice("state", &STATES)?;
         let seconds = request.number("seconds", 30, 1, MOST_SECONDS)?;
@@ -119,18 +125,18 @@ impl Answers {
             Ok(one) => one,
         };
         let duration = Duration::from_secs(seconds.into());
-        let profile = profiler.run_until(&self.runtime, duration, || self.is_stopped());
+        let profile = profiler.run_until(&self.runtime, duration, || self.is_over(client));
         Ok(match is_folded {
             true => Response::new(TEXT, profile.to_folded()),
             false => Response::new("application/octet-stream", profile.to_pprof()),
         })
     }
 
-    fn trace(&self, request: &Request) -> Result<Response, Response> {
+    fn trace(&self, request: &Request, client: &Connection) -> Result<Response, Response> {
         let seconds = request.number("seconds", 1, 1, MOST_SECONDS)?;
         let unavailable = |error| Response::refusal(UNAVAILABLE, error);
         let recorder = FlightRecorder::start(&self.runtime).map_err(unavailable)?;
-        sleep(clock::machine(), Duration::from_secs(seconds.into()), || self.is_stopped());
+        sleep(clock::machine(), Duration::from_secs(seconds.into()), || self.is_over(client));
         let mut file = Vec::new();
         recorder.snapshot().write_perfetto(&mut file).map_err(unavailable)?;
         Ok(Response::new("application/octet-stream", file))

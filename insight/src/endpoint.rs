@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use fibra_runtime::Handle;
+use fibra_runtime::driver::unpinned;
 
 use crate::answers::Answers;
 use crate::request::{Request, Response};
@@ -130,7 +131,8 @@ pub fn serve(endpoint: Endpoint) -> io::Result<Serving> {
     let serving = Serving { server, address };
     for index in 0..CLIENTS {
         let server = Arc::clone(&serving.server);
-        thread::Builder::new().name(format!("fibra-insight-{index}")).spawn(move || server.run())?;
+        let builder = thread::Builder::new().name(format!("fibra-insight-{index}"));
+        unpinned(|| builder.spawn(move || server.run()))?;
     }
     Ok(serving)
 }
@@ -201,7 +203,7 @@ impl Server {
         let with_body = !request.as_ref().is_ok_and(|request| request.is_head);
         let answered = request.and_then(|request| {
             self.admit(&client, &request)?;
-            let answer = AssertUnwindSafe(|| self.answers.answer(&request));
+            let answer = AssertUnwindSafe(|| self.answers.answer(&request, &client));
             catch_unwind(answer).unwrap_or_else(|_| {
                 let text = "the answer panicked, see standard error";
                 Err(Response::refusal("500 Internal Server Error", text))

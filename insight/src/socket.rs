@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, fchmod};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -105,6 +106,12 @@ impl Connection {
     pub(crate) fn is_of_owner(&self) -> bool {
         let is_owner = |user| user == 0 || user == geteuid().as_raw();
         sys::peer_user(self.socket.as_fd()).is_ok_and(is_owner)
+    }
+
+    /// Returns true if the client has closed the connection, or its sending side.
+    pub(crate) fn has_left(&self) -> bool {
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::new(&self.socket, PollFlags::RDHUP)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
     /// Ends the connection so that the client reads what was written: a close would drop that if there is input left.

@@ -325,6 +325,19 @@ fn one_profile_at_a_time() {
 }
 
 #[test]
+fn a_client_that_leaves_ends_its_profile() {
+    let served = Served::new("leaves");
+    let mut client = served.connect();
+    client.write_all(b"GET /profile?seconds=600 HTTP/1.1\r\n\r\n").unwrap();
+    drop(client);
+    let limit = Instant::now() + Duration::from_secs(60);
+    while served.get("/profile?seconds=1").0 != 200 {
+        assert!(Instant::now() < limit, "the profile goes on");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
 fn a_trace_leaves_the_recorder_of_the_program_alone() {
     let served = Served::new("trace");
     let recorder = FlightRecorder::start(&served.runtime.handle()).unwrap();
