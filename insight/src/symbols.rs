@@ -34,11 +34,12 @@ impl Symbols {
     /// Returns the functions at each address, innermost first. Those of a return address are those of the call.
     pub fn resolve(&mut self, modules: &Modules, addresses: &[(usize, bool)]) -> Vec<Vec<Symbol>> {
         let one = |(address, is_return): &(usize, bool)| {
-            let mut functions = self.functions_at(modules, address - usize::from(*is_return));
-            for function in functions.iter_mut().flatten() {
+            let functions = self.functions_at(modules, address - usize::from(*is_return));
+            let mut functions = functions.unwrap_or_else(|| vec![symbol(shown(modules, *address))]);
+            for function in &mut functions {
                 function.is_library = self.library.has(function);
             }
-            functions.unwrap_or_else(|| vec![symbol(shown(modules, *address))])
+            functions
         };
         addresses.iter().map(one).collect()
     }

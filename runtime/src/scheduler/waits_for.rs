@@ -75,9 +75,10 @@ impl fmt::Display for WaitsFor {
         match &self.owner {
             Some(Owner::Task(owner)) => write!(f, " of {owner}")?,
             Some(Owner::Thread { name: Some(name), .. }) => write!(f, " of thread '{name}'")?,
-            Some(Owner::Thread { number, name: None } | Owner::Gone(Some(number))) => {
-                write!(f, " of the owner with number {number}")?
+            Some(Owner::Thread { number, name: None }) => {
+                write!(f, " of a thread without a name (owner {number})")?
             }
+            Some(Owner::Gone(Some(number))) => write!(f, " of owner {number}, which has ended")?,
             Some(Owner::Gone(None)) => write!(f, " of an owner that has ended")?,
             None => {}
         }
