@@ -143,7 +143,7 @@ impl Pool {
     /// Returns the tasks and the calls that run on the pool now, with their threads, and those that are queued.
     pub(crate) fn tasks(&self) -> (Vec<OnThread>, Vec<Task>) {
         let state = self.lock();
-        let running = state.running.iter().chain(&state.calls).cloned().collect();
+        let running = state.on_threads().cloned().collect();
         let jobs = state.lanes.iter().flat_map(Lane::jobs);
         (running, jobs.filter_map(Job::task).map(Queued::handle).collect())
     }
@@ -285,8 +285,7 @@ impl Pool {
 
 impl PoolThreads for Pool {
     fn task_on(&self, thread: i32) -> Option<Task> {
-        let (on_threads, _) = self.tasks();
-        on_threads.into_iter().find(|(_, on)| *on == Some(thread)).map(|(task, _)| task)
+        self.lock().on_threads().find(|(_, on)| *on == Some(thread)).map(|(task, _)| task.clone())
     }
 }
 
@@ -395,6 +394,10 @@ impl Pool {
 }
 
 impl State {
+    fn on_threads(&self) -> impl Iterator<Item = &OnThread> {
+        self.running.iter().chain(&self.calls)
+    }
+
     /// Returns true if a lane may have more threads than its limit, all of which may never come back.
     fn lifts_limit(&self, kind: Kind) -> bool {
         self.is_ending && kind == Kind::MayNotEnd
