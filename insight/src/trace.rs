@@ -77,8 +77,11 @@ impl Trace {
         let mut labels: HashMap<_, Label> = HashMap::new();
         let spawns = events.iter().zip(events.iter().skip(1));
         for (spawn, place) in spawns {
-            if let (Event::Spawns(task), Event::SpawnedAt(place)) = (spawn.event, place.event) {
-                labels.entry(task).or_default().spawned_at = Some(place);
+            // A worker's first event may be a place whose spawn is lost.
+            if let (Event::Spawns(task), Event::SpawnedAt(at)) = (spawn.event, place.event)
+                && spawn.worker == place.worker
+            {
+                labels.entry(task).or_default().spawned_at = Some(at);
             }
         }
         for task in alive {
@@ -132,4 +135,26 @@ fn of_worker((worker, recorded): (usize, Recorded)) -> impl Iterator<Item = Trac
         last = at.max(last);
         TraceEvent { at: last, worker, task, event }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_of_a_spawn_on_the_same_worker() {
+        let of_one = |events| Recorded { thread: None, events, lost: 0 };
+        let (place, at) = (Location::caller(), Duration::from_nanos);
+        let workers = [
+            vec![
+                (at(2), Event::SpawnedAt(place)),
+                (at(4), Event::Spawns(7)),
+                (at(4), Event::SpawnedAt(place)),
+            ],
+            vec![(at(1), Event::Spawns(8))],
+        ];
+        let trace = Trace::new(workers.map(of_one).into(), at(5), Vec::new(), &[]);
+        assert!(trace.label(7).starts_with("task 7 ("));
+        assert_eq!(trace.label(8), "task 8");
+    }
 }
