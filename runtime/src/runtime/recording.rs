@@ -73,21 +73,23 @@ impl Recording {
 
     /// Returns how long the recording lasts so far.
     pub fn time(&self) -> Duration {
-        self.since_begin(Cycles::of_machine().read())
+        let now = Cycles::of_machine().read();
+        self.since_begin(now, now)
     }
 
     /// Returns what is recorded of each worker. Nothing is stopped.
     pub fn read(&self) -> Vec<Recorded> {
         let of_worker = |(track, block): (&Arc<Track>, &Arc<Block>)| {
-            let (events, lost) = track.read();
-            let events = events.into_iter().map(|(count, event)| (self.since_begin(count), event)).collect();
+            let ((events, lost), now) = (track.read(), Cycles::of_machine().read());
+            let timed = |(count, event)| (self.since_begin(now, count), event);
+            let events = events.into_iter().map(timed).collect();
             Recorded { thread: block.thread(), events, lost }
         };
         self.tracks.iter().zip(&self.shared.blocks).map(of_worker).collect()
     }
 
-    fn since_begin(&self, count: u64) -> Duration {
-        Duration::from_nanos(Cycles::of_machine().nanos(event::since(self.begin, count)))
+    fn since_begin(&self, now: u64, count: u64) -> Duration {
+        Duration::from_nanos(Cycles::of_machine().nanos(event::since(self.begin, now, count)))
     }
 }
 

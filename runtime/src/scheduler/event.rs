@@ -149,8 +149,25 @@ impl Track {
     }
 }
 
-/// Returns what the counter has counted between a reading and an event; 0 for an event that another processor has timed slightly
-/// earlier.
-pub(crate) fn since(begin: u64, event: u64) -> u64 {
-    ((event.wrapping_sub(begin) << CODE_BITS) as i64 >> CODE_BITS).max(0) as u64
+/// Returns what the counter has counted from `begin` to an event, of which the low bits are known and that it is near to
+/// `now`; 0 for an event that another processor has timed slightly earlier than `begin`.
+pub(crate) fn since(begin: u64, now: u64, event: u64) -> u64 {
+    let after_now = (event.wrapping_sub(now) << CODE_BITS) as i64 >> CODE_BITS;
+    now.saturating_sub(begin).saturating_add_signed(after_now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_of_an_old_recorder_have_their_times() {
+        let low = |count| count % (1 << (u64::BITS - CODE_BITS));
+        for age in [0, 1000, 1 << 55, (1 << 56) + 5, 1 << 60] {
+            let (begin, now) = (7, 7 + age);
+            assert_eq!(since(begin, now, low(now)), age);
+            assert_eq!(since(begin, now, low(now + 3)), age + 3, "of another processor");
+            assert_eq!(since(begin, now, low(now.wrapping_sub(100))), age.saturating_sub(100));
+        }
+    }
 }
