@@ -26,7 +26,8 @@ const STALLS: usize = 100;
 
 /// Records what the workers of a runtime do, in rings that keep the last events.
 ///
-/// It records until it is dropped. A runtime has at most one at a time.
+/// It records until it is dropped. A runtime has at most one at a time. A worker that is parked when it is dropped frees its
+/// ring when it is woken.
 ///
 /// # Examples
 /// ```

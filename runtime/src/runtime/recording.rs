@@ -16,6 +16,8 @@ use crate::scheduler::worker::Worker;
 use crate::tasks::task::Task;
 
 /// Makes the workers of a runtime record what they do, until dropped.
+///
+/// A worker that is parked then keeps its events in memory until it is woken.
 pub struct Recording {
     shared: Arc<Shared>,
     tracks: Vec<Arc<Track>>,
