@@ -63,7 +63,9 @@ impl Worker {
     /// Notes that a task is ready, which was woken.
     #[cold]
     pub(super) fn note_ready(&self, task: TaskRef) {
-        self.record(self.tracer.cause.get()(task.header().id.get()));
+        if self.observed.is_traced() {
+            self.record(self.tracer.cause.get()(task.header().id.get()));
+        }
         self.stamp(task);
     }
 

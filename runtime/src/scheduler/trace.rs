@@ -47,6 +47,9 @@ impl Worker {
 
     /// Records why a run has ended. The task is off its stack.
     pub(super) fn record_stop(&self, task: TaskRef, resumed: Resumed) {
+        if !self.observed.is_traced() {
+            return;
+        }
         self.record(match resumed.stop() {
             Some(Stop::Yielded) => Event::Yields,
             // SAFETY: the task has left its stack on this worker, which runs none now.
