@@ -140,7 +140,12 @@ impl Pool {
         self.lock().running.iter().map(|(task, _)| task.clone()).collect()
     }
 
-    /// Returns the tasks and the calls that run on the pool now, with their threads, and those that are queued.
+    /// Returns the tasks and the calls that run on the pool now, with their threads.
+    pub(crate) fn on_threads(&self) -> Vec<OnThread> {
+        self.lock().on_threads().cloned().collect()
+    }
+
+    /// Returns what [`on_threads`](Pool::on_threads) returns, and the tasks that are queued.
     pub(crate) fn tasks(&self) -> (Vec<OnThread>, Vec<Task>) {
         let state = self.lock();
         let running = state.on_threads().cloned().collect();

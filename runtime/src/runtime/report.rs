@@ -48,7 +48,7 @@ pub(super) fn in_full(shared: &Shared) -> String {
 
 /// Looks at tasks of a runtime, with their stacks.
 pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<TaskDump> {
-    let (on_pool, _) = Pool::of(shared).tasks();
+    let on_pool = Pool::of(shared).on_threads();
     let threads: HashMap<&Task, Option<i32>> = on_pool.iter().map(|(task, thread)| (task, *thread)).collect();
     let thread = |task: &Task| threads.get(task).copied().flatten();
     // A simulation may fail for many seeds, so it goes without stacks.
