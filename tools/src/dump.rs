@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Instant;
 
 use fibra_insight::outside::{Modules, Symbols, Walker};
-use fibra_runtime::stacks::{Found, OwnerMark};
+use fibra_runtime::stacks::{Found, OwnerMark, describe};
 use fibra_runtime::task::{Backtrace, TaskState};
 
 use crate::image::{self, Result};
@@ -149,10 +149,6 @@ impl Dump {
 
 impl fmt::Display for FoundTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.name, &self.spawned_at) {
-            (Some(name), _) => write!(f, "task '{name}' (id {})", self.id),
-            (None, Some(place)) => write!(f, "task (id {}, spawned at {place})", self.id),
-            (None, None) => write!(f, "task (id {})", self.id),
-        }
+        describe(f, self.id, self.name.as_deref(), self.spawned_at.as_deref())
     }
 }

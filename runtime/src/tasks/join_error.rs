@@ -56,11 +56,11 @@ impl fmt::Display for Described {
 }
 
 /// Formats a task: by its name, or else by the place where it was spawned.
-pub(super) fn describe(
+pub fn describe(
     f: &mut fmt::Formatter<'_>,
     id: u64,
     name: Option<&str>,
-    spawned_at: Option<&Location<'_>>,
+    spawned_at: Option<impl fmt::Display>,
 ) -> fmt::Result {
     match (name, spawned_at) {
         (Some(name), _) => write!(f, "task '{name}' (id {id})"),

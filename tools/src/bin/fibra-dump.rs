@@ -27,7 +27,8 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let dump = match (options.pid, &options.core) {
         (Some(pid), _) => Dump::of_process(pid),
-        (None, core) => Dump::of_core(core.as_deref().unwrap_or("core".as_ref()), options.exe.as_deref()),
+        (None, Some(core)) => Dump::of_core(core, options.exe.as_deref()),
+        (None, None) => unreachable!("one of both is required"),
     };
     let shown =
         dump.and_then(|dump| write!(io::stdout().lock(), "{dump}").map_err(|error| error.to_string()));
