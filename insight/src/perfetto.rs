@@ -83,7 +83,18 @@ impl Trace {
     /// # Errors
     /// Returns the errors of `out`.
     pub fn write_perfetto(&self, out: impl Write) -> io::Result<()> {
-        write(self, out)
+        let mut writer = Writer { trace: self, out, tasks: HashMap::new(), open: BTreeMap::new(), flows: 0 };
+        writer.describe_workers()?;
+        writer.describe_tasks()?;
+        let mut stalls = self.stalls().iter().peekable();
+        for event in self.events() {
+            while let Some(stall) = stalls.next_if(|stall| stall.at <= event.at) {
+                writer.stall(stall)?;
+            }
+            writer.event(event)?;
+        }
+        stalls.try_for_each(|stall| writer.stall(stall))?;
+        writer.end()
     }
 
     /// Writes the trace to a file, as [`write_perfetto`](Trace::write_perfetto) does. An existing file is replaced.
@@ -110,21 +121,6 @@ impl Trace {
         self.write_perfetto(&mut file)?;
         file.flush()
     }
-}
-
-fn write(trace: &Trace, out: impl Write) -> io::Result<()> {
-    let mut writer = Writer { trace, out, tasks: HashMap::new(), open: BTreeMap::new(), flows: 0 };
-    writer.describe_workers()?;
-    writer.describe_tasks()?;
-    let mut stalls = trace.stalls().iter().peekable();
-    for event in trace.events() {
-        while let Some(stall) = stalls.next_if(|stall| stall.at <= event.at) {
-            writer.stall(stall)?;
-        }
-        writer.event(event)?;
-    }
-    stalls.try_for_each(|stall| writer.stall(stall))?;
-    writer.end()
 }
 
 struct Writer<'a, W> {
