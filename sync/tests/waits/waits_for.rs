@@ -126,60 +126,51 @@ fn locks_initializers_and_joins_name_their_owner() {
     });
 }
 
+/// Looks at what two tasks wait for, a mutex and a lock whose owner is what `start` runs the closure on.
+fn owned_by<H>(start: impl FnOnce(Box<dyn FnOnce() + Send>) -> H, look: impl Fn(&H, &WaitsFor)) -> H {
+    let (mutex, lock) = (Arc::new(Mutex::new(())), Arc::new(RwLock::new(())));
+    let (held, hold) = oneshot::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let owner = start(Box::new({
+        let (mutex, lock) = (Arc::clone(&mutex), Arc::clone(&lock));
+        move || {
+            let _guards = (mutex.lock(), lock.write());
+            held.send(()).unwrap();
+            _ = released.recv();
+        }
+    }));
+    hold.recv().unwrap();
+    let waiters = [spawn(move || drop(mutex.lock())), spawn(move || drop(lock.read()))];
+    waiters.iter().for_each(|waiter| look(&owner, &found(waiter.task())));
+    // The owner goes on, so no task waits for ever.
+    assert!(Handle::current().wait_graph().cycles().is_empty());
+    drop(release);
+    waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+    owner
+}
+
 #[test]
 fn a_lock_names_the_thread_that_owns_it() {
     in_tasks(|| {
-        let (mutex, lock) = (Arc::new(Mutex::new(())), Arc::new(RwLock::new(())));
-        let (held, hold) = mpsc::channel();
-        let (release, released) = mpsc::channel::<()>();
-        let owner = thread::Builder::new().name("the owner".to_owned()).spawn({
-            let (mutex, lock) = (Arc::clone(&mutex), Arc::clone(&lock));
-            move || {
-                let _guards = (mutex.lock(), lock.write());
-                held.send(()).unwrap();
-                _ = released.recv();
-            }
-        });
-        hold.recv().unwrap();
-        let waiters = [spawn(move || drop(mutex.lock())), spawn(move || drop(lock.read()))];
-        for waiter in &waiters {
-            let found = found(waiter.task());
+        let start = |own| thread::Builder::new().name("the owner".to_owned()).spawn(own).unwrap();
+        let owner = owned_by(start, |_, found| {
             let is_named = |owner: &Owner| matches!(owner, Owner::Thread { name: Some(name), .. } if name == "the owner");
             assert!(found.owner.as_ref().is_some_and(is_named), "{found:?}");
             assert!(found.to_string().ends_with(" of thread 'the owner'"), "{found}");
-        }
-        drop(release);
-        owner.unwrap().join().unwrap();
-        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+        });
+        owner.join().unwrap();
     });
 }
 
 #[test]
 fn a_lock_names_the_task_on_the_blocking_pool_that_owns_it() {
     in_tasks(|| {
-        let (mutex, lock) = (Arc::new(Mutex::new(())), Arc::new(RwLock::new(())));
-        let (held, hold) = oneshot::channel();
-        let (release, released) = mpsc::channel::<()>();
-        let holder = task::Builder::new().name("the owner").spawn_blocking({
-            let (mutex, lock) = (Arc::clone(&mutex), Arc::clone(&lock));
-            move || {
-                let _guards = (mutex.lock(), lock.write());
-                held.send(()).unwrap();
-                _ = released.recv();
-            }
-        });
-        hold.recv().unwrap();
-        let waiters = [spawn(move || drop(mutex.lock())), spawn(move || drop(lock.read()))];
-        for waiter in &waiters {
-            let found = found(waiter.task());
-            assert_eq!(found.owner, Some(Owner::Task(holder.task().clone())));
+        let start = |own| task::Builder::new().name("the owner").spawn_blocking(own);
+        let owner = owned_by(start, |owner, found| {
+            assert_eq!(found.owner, Some(Owner::Task(owner.task().clone())));
             assert!(found.to_string().contains(" of task 'the owner'"), "{found}");
-        }
-        // It runs, so nobody waits for ever.
-        assert!(Handle::current().wait_graph().cycles().is_empty());
-        drop(release);
-        holder.join().unwrap();
-        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
+        });
+        owner.join().unwrap();
     });
 }
 

@@ -21,7 +21,7 @@ fn a_core_shows_what_the_dump_showed() {
     let path = core.to_str().expect("text");
     let dump = shown(&["--core", path]);
     assert_eq!(without_times(&program.dump), without_times(&dump));
-    assert!(about(&dump, "customer").contains("program::deep"), "{dump}");
+    assert!(about(&dump, "customer").contains("common::deep"), "{dump}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 #![cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 
 mod bad_input;
+#[path = "../../../insight/tests/common/mod.rs"]
+mod common;
 mod core_files;
 mod gdb;
 mod processes;

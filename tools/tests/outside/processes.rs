@@ -19,8 +19,8 @@ fn a_process_is_dumped_from_outside_while_its_workers_hang() {
     let customer = about(&dump, "customer");
     assert!(customer.contains("suspended, spawned at tools/tests/outside/program.rs:"), "{customer}");
     assert!(customer.contains("waiting for mutex of task 'auditor' (id "), "{customer}");
-    assert_eq!(customer.matches("program::deep").count(), 3, "{customer}");
-    assert_eq!(about(&dump, "on a big stack").matches("program::deep").count(), 4, "{dump}");
+    assert_eq!(customer.matches("common::deep").count(), 3, "{customer}");
+    assert_eq!(about(&dump, "on a big stack").matches("common::deep").count(), 4, "{dump}");
     let chooser = about(&dump, "chooser");
     assert!(chooser.contains("waiting for select (channel receive, channel receive)"), "{chooser}");
     let reader = about(&dump, "reader");

@@ -10,10 +10,11 @@ use std::time::Duration;
 use std::{env, fs, process, thread};
 
 use fibra_io::net::UnixStream;
-use fibra_runtime::task::{self, Builder, TaskState};
+use fibra_runtime::task::{self, Builder};
 use fibra_runtime::{self as fibra, Runtime};
 use fibra_sync::{Mutex, channel, select};
 
+use crate::common::{deep, until_asleep};
 use crate::rerun;
 
 const NAME: &str = "program::program";
@@ -81,32 +82,11 @@ fn program() {
     process::exit(0);
 }
 
-/// Calls `f` that many calls further in.
-#[inline(never)]
-fn deep(calls: usize, f: &mut dyn FnMut()) -> usize {
-    let local = black_box([calls; 4]);
-    let depth = match calls {
-        0 => {
-            f();
-            0
-        }
-        _ => deep(calls - 1, f),
-    };
-    // Not the last call, or it would be a jump.
-    depth + black_box(&local).len()
-}
-
 #[inline(never)]
 fn spins(running: &AtomicUsize) {
     running.fetch_add(1, Ordering::Relaxed);
     loop {
         black_box(());
-    }
-}
-
-fn until_asleep(task: &fibra::Task) {
-    while task.state() != TaskState::Suspended {
-        thread::yield_now();
     }
 }
 
