@@ -1,4 +1,4 @@
-//! What the endpoint promises to its clients, and to those who make one.
+//! What the endpoint promises to its clients, and to the program that makes one.
 
 mod common;
 
@@ -239,7 +239,7 @@ fn a_wrong_place_is_a_clear_error() {
         assert_eq!(kind, expected, "{text}");
         assert!(text.contains(words), "{text}");
     }
-    // Nobody makes files there, not even root.
+    // No user can make files there, root included.
     let (kind, text) = unix(Path::new("/sys/socket"));
     assert!(text.ends_with("there is no permission to make a file there"), "{kind}: {text}");
 }

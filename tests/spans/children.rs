@@ -28,7 +28,7 @@ fn structured() -> Vec<Option<&'static str>> {
     let raced = fibra::race!(span = after_a_switch() => span, span = after_a_switch() => span);
     let raced_local = match fibra::race_local(after_a_switch, task::park) {
         fibra::structured::Either::Left(span) => span,
-        fibra::structured::Either::Right(()) => unreachable!("nobody unparks it"),
+        fibra::structured::Either::Right(()) => unreachable!("no task unparks it"),
     };
     let group = TaskGroup::new();
     group.spawn(after_a_switch);

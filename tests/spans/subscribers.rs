@@ -46,7 +46,7 @@ fn spans_of_a_default_for_each_worker_follow_their_tasks() {
     assert_eq!(hold_a_span(&Dispatch::new(Registry::default())), [true; 10]);
 }
 
-/// Notes no current span, or the same for ever.
+/// Notes no current span, or one for ever.
 struct Odd {
     current: Option<&'static Metadata<'static>>,
     calls: Arc<AtomicUsize>,

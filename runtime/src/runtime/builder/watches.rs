@@ -273,7 +273,7 @@ impl<R: From<Runtime>> Builder<R> {
     /// Prints a [dump](crate::Handle::dump) of all runtimes on standard error before the process aborts. Off unless set.
     ///
     /// It is for the whole process: for the reports of the runtime that end with an abort, a panic that must not unwind, a
-    /// failed assertion of a C library, and every other `SIGABRT`. The environment variable `FIBRA_DUMP=SIGABRT` does the same. The
+    /// failed assertion of a C library, and every other `SIGABRT`. So it is with the environment variable `FIBRA_DUMP=SIGABRT`. The
     /// signal then does what it would have done without: the process leaves a core file, or a handler of the program runs.
     ///
     /// # Limits
