@@ -11,8 +11,6 @@
 #![cfg(loom)]
 #![expect(dead_code, unreachable_pub, reason = "a model uses what it needs of the files that it includes")]
 
-#[path = "../src/scheduler/biased.rs"]
-mod biased;
 #[path = "../src/scheduler/cancelled.rs"]
 mod cancelled;
 #[path = "loom/clock.rs"]
@@ -101,8 +99,6 @@ mod api {
 
 #[path = "loom/any_models.rs"]
 mod any_models;
-#[path = "loom/biased_models.rs"]
-mod biased_models;
 #[path = "loom/cancel_flags_models.rs"]
 mod cancel_flags_models;
 #[path = "loom/event_ring_models.rs"]

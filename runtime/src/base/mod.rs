@@ -5,7 +5,6 @@ pub(crate) mod abort;
 pub(crate) mod abort_dump;
 pub(crate) mod clock;
 pub(crate) mod cycles;
-pub(crate) mod fences;
 pub(crate) mod limit;
 pub(crate) mod memory;
 pub(crate) mod payload;

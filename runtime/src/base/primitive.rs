@@ -13,6 +13,3 @@ pub(crate) use std::sync::atomic::{
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::thread::{self, yield_now};
 pub(crate) use std::thread_local;
-
-pub(crate) use crate::base::fences::heavy_fence;
-pub(crate) use crate::base::fences::light_fence;

@@ -1,6 +1,6 @@
 //! Calls of the operating system apart from memory, with fall-backs.
 //!
-//! A system owes: [`Processors`] (may do nothing), [`has_several_processors`], [`register_membarrier`] (may say no).
+//! A system owes: [`Processors`] (may do nothing), [`has_several_processors`].
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use particular::has_several_processors;
-pub(crate) use particular::{Processors, membarrier, register_membarrier, thread_id};
+pub(crate) use particular::{Processors, thread_id};
 
 /// Returns true if polling workers take no processor from other threads.
 ///
@@ -26,9 +26,7 @@ pub(crate) fn usable_processors() -> usize {
 mod particular {
     use std::fs;
 
-    use rustix::thread::{CpuSet, MembarrierCommand, sched_getaffinity, sched_setaffinity};
-
-    use crate::base::abort::Bomb;
+    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
     /// Returns true if the machine has several processors, whether this process may use them or not.
     pub(super) fn has_several_processors() -> bool {
@@ -42,18 +40,6 @@ mod particular {
     /// Returns the system's number of the calling thread, if it has such numbers.
     pub(crate) fn thread_id() -> Option<i32> {
         Some(rustix::thread::gettid().as_raw_nonzero().get())
-    }
-
-    /// Registers the process for [`membarrier`]. Returns false where there is none.
-    pub(crate) fn register_membarrier() -> bool {
-        rustix::thread::membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok()
-    }
-
-    /// Runs a full fence on every thread of the process, and then returns.
-    pub(crate) fn membarrier() {
-        if rustix::thread::membarrier(MembarrierCommand::PrivateExpedited).is_err() {
-            Bomb::of_user("the system has begun to refuse `membarrier`").go_off();
-        }
     }
 
     /// The processors that a thread may use; `None` where the system does not say.
@@ -110,14 +96,6 @@ mod particular {
 
     pub(crate) fn thread_id() -> Option<i32> {
         None
-    }
-
-    pub(crate) fn register_membarrier() -> bool {
-        false
-    }
-
-    pub(crate) fn membarrier() {
-        unreachable!("never registered here");
     }
 
     /// Nothing is bound here.

@@ -1,7 +1,6 @@
 //! Floor 5: the workers: their loop, queues, stealing, idle protocol, polling and the driver seam.
 
 pub(crate) mod backtrace;
-pub(crate) mod biased;
 pub(crate) mod block;
 pub(crate) mod budget;
 pub(crate) mod cancelled;

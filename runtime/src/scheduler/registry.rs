@@ -1,66 +1,48 @@
 //! The registry of one worker: tasks enter at their first run and leave at their end.
 //!
 //! Shutdown and reports read it, also from other threads while the worker is stuck in a task. Hence
-//! a lock, of the kind that is almost free for the worker itself. Rejected: a plain spin lock,
-//! which makes spawn and join slower.
+//! a lock.
 //!
 //! A task leaves under that lock before the runtime's count of it is given up. So the header of a
 //! task that is read under the lock is alive.
 
+#![forbid(unsafe_code)]
+
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::base::fences;
-use crate::scheduler::biased::Biased;
+use crate::base::spin_lock::Lock;
 use crate::scheduler::task_table::TaskTable;
 use crate::tasks::header::{Header, TaskRef};
 use crate::tasks::task::Task;
 
 pub(crate) struct Registry {
-    tasks: Biased<TaskTable>,
+    tasks: Lock<TaskTable>,
     /// The number of tasks, for placement. Written by the holder of `tasks`, read by any thread.
     load: AtomicUsize,
 }
 
 impl Registry {
     pub(crate) fn new() -> Self {
-        fences::prepare();
-        Registry { tasks: Biased::new(TaskTable::new()), load: AtomicUsize::new(0) }
+        Registry { tasks: Lock::new(TaskTable::new()), load: AtomicUsize::new(0) }
     }
 
     /// Enters a task; the runtime's count of it is the registry's from here on.
-    ///
-    /// # Safety
-    /// The caller is the worker whose registry this is.
-    pub(crate) unsafe fn enter(&self, task: TaskRef) -> u32 {
-        let enter = |tasks: &mut TaskTable| {
-            let slot = tasks.insert(task);
-            self.note(tasks);
-            slot
-        };
-        // SAFETY: by the contract all calls come from the worker's thread. An insert does not
-        // panic: without memory the process ends.
-        let slot = unsafe { self.tasks.own(enter) };
+    #[inline]
+    pub(crate) fn enter(&self, task: TaskRef) -> u32 {
+        let mut tasks = self.tasks.lock();
+        let slot = tasks.insert(task);
+        self.note(&tasks);
+        drop(tasks);
         u32::try_from(slot).expect("fewer than 2^32 tasks: their stacks alone would be 16 TiB")
     }
 
-    /// Takes out a task that ended on the worker whose registry this is.
-    ///
-    /// # Safety
-    /// The caller is that worker, and `slot` is the task's.
-    pub(crate) unsafe fn leave(&self, slot: u32) {
-        // SAFETY: by the contract all calls come from the worker's thread, and the slot is taken, so that nothing panics.
-        unsafe { self.tasks.own(|tasks| self.remove(tasks, slot)) }
-    }
-
-    /// Takes out a task that ended on another worker.
-    pub(crate) fn leave_remotely(&self, slot: u32) {
-        self.tasks.borrow(|tasks| self.remove(tasks, slot));
-    }
-
-    fn remove(&self, tasks: &mut TaskTable, slot: u32) {
+    /// Takes out a task that has ended. A migratable one may have ended on another worker.
+    #[inline]
+    pub(crate) fn leave(&self, slot: u32) {
+        let mut tasks = self.tasks.lock();
         tasks.remove(slot as usize);
-        self.note(tasks);
+        self.note(&tasks);
     }
 
     fn note(&self, tasks: &TaskTable) {
@@ -80,7 +62,7 @@ impl Registry {
     /// gives up no count of a task.
     pub(crate) fn walk(&self, mut see: impl FnMut(TaskRef)) {
         let mut number = 0;
-        while self.tasks.borrow(|tasks| tasks.walk(number, &mut see)) {
+        while self.tasks.lock().walk(number, &mut see) {
             number += 1;
         }
     }

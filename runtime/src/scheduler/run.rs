@@ -347,12 +347,7 @@ impl Worker {
         // Before the task leaves the registry: from then on another task may have its address.
         self.block.run.end();
         let (at, slot) = header.registered();
-        match at == self.block.index {
-            // SAFETY: the task was entered in this worker's registry, in that slot.
-            true => unsafe { self.block.registry.leave(slot) },
-            // A migratable task may end on another worker than it started on.
-            false => self.shared.blocks[at].registry.leave_remotely(slot),
-        }
+        self.shared.blocks[at].registry.leave(slot);
         self.ended(task);
     }
 

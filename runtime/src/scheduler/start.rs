@@ -163,8 +163,7 @@ impl Worker {
     fn bind(&self, task: TaskRef, stack: Stack, body: Body) {
         let header = task.header();
         header.set_started();
-        // SAFETY: the registry of this worker.
-        let slot = unsafe { self.block.registry.enter(task) };
+        let slot = self.block.registry.enter(task);
         header.set_registered(self.block.index, slot);
         header.coroutine.bind(stack, task.argument(), body);
     }

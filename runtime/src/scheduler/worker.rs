@@ -14,7 +14,6 @@
 //! | `park_state.rs` | whether it has to be woken; pure, modelled |
 //! | `registry.rs` | the tasks bound to it |
 //! | `task_table.rs` | its table, which a debugger can walk as well |
-//! | `biased.rs` | the lock around the registry, almost free for the worker itself; modelled |
 //! | `budget.rs` | the operation budget |
 //! | `counters.rs`, `histogram.rs` | what it counts and measures |
 //! | `observed.rs`, `samples.rs` | what it notes of single runs and wakes, by choice |

@@ -15,7 +15,6 @@
 //!   are done.
 
 use std::cell::{Cell as StdCell, OnceCell, RefCell, UnsafeCell as StdUnsafeCell};
-use std::sync::Arc as StdArc;
 use std::{fmt, ptr};
 
 use loom::sync::atomic as loom_atomic;
@@ -32,67 +31,6 @@ pub(crate) use counted::Arc;
 mod counted;
 #[path = "parking.rs"]
 pub(crate) mod thread;
-
-/// The frequent side of the pair of `src/fences.rs`: a full fence, or what is left of it where the other side has every thread
-/// run one.
-pub(crate) fn light_fence() {
-    match FENCES.get() {
-        Fences::AfterStores => fence(Ordering::SeqCst),
-        Fences::BeforeLoads => bare_light_fence(),
-    }
-}
-
-/// Here a thread may learn that it was made to run a fence since it was here last. If so, it sees what the asking thread had done
-/// before; if not, the asking thread will see what this one has done. That orders these two threads only.
-pub(crate) fn bare_light_fence() {
-    MINE.with(|mine| mine.swap(true, Ordering::AcqRel));
-}
-
-/// The rare side.
-pub(crate) fn heavy_fence() {
-    fence(Ordering::SeqCst);
-    let places = PLACES.with_borrow(|places| places.all.clone());
-    for order in [Ordering::Release, Ordering::Acquire] {
-        for place in &places {
-            place.swap(true, order);
-        }
-    }
-}
-
-/// How many threads of one model may use the light fence.
-const PLACES_OF_FENCES: usize = 3;
-
-/// Where the two sides of the fences meet: one for each thread that uses the light one.
-struct Places {
-    all: Vec<StdArc<loom_atomic::AtomicBool>>,
-    /// Those that no thread has yet.
-    free: Vec<StdArc<loom_atomic::AtomicBool>>,
-}
-
-std::thread_local! {
-    static PLACES: RefCell<Places> = const { RefCell::new(Places { all: Vec::new(), free: Vec::new() }) };
-}
-
-thread_local! {
-    static MINE: StdArc<loom_atomic::AtomicBool> =
-        PLACES.with_borrow_mut(|places| places.free.pop().expect("more threads use the light fence than were thought of"));
-}
-
-impl Places {
-    /// At the beginning of each run of a model.
-    fn fill() {
-        let all: Vec<_> = (0..PLACES_OF_FENCES).map(|_| StdArc::default()).collect();
-        PLACES.set(Places { free: all.clone(), all });
-    }
-}
-
-/// The pair is always ready.
-pub(crate) fn prepare_fences() {}
-
-/// The bare light fence is always available.
-pub(crate) fn has_bare_light_fence() -> bool {
-    true
-}
 
 /// Where the fences of `SeqCst` accesses are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,7 +61,6 @@ fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + Copy + '
         builder.preemption_bound = preemptions.or(builder.preemption_bound);
         builder.check(move || {
             Spares::fill();
-            Places::fill();
             model();
         });
     }
