@@ -27,12 +27,11 @@ pub use crate::sleep::queue::wait::{Admit, Left, Outcome, Until};
 pub use crate::sleep::queue::waiters::Waiters;
 pub use crate::sleep::queue::{LockedQueue, ServingQueue, WaitQueue};
 pub use crate::sleep::task_sleep::{sleep, sleep_by_driver, sleep_or_cancel, sleep_or_fail, sleep_shielded};
-pub use crate::sleep::wake_many::wake_each;
 pub use crate::sleep::waker_signal::WakerSignal;
 pub use crate::tasks::cancel::CAN_UNWIND;
 pub use crate::tasks::forbid::{check_may_suspend, forbid_thread_waits, may_suspend};
 pub use crate::waiter::description::{Direction, EndedBy, WaitDescription, WaitRecord};
-pub use crate::waiter::kind::{RawWake, WakeHandle, call_waker};
+pub use crate::waiter::kind::{RawWake, WakeHandle, call_waker, wake_each};
 pub use crate::waiter::select_token::Claim;
 pub use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 

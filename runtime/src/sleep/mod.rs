@@ -8,5 +8,4 @@ pub(crate) mod lock_wait;
 pub(crate) mod polled;
 pub(crate) mod queue;
 pub(crate) mod task_sleep;
-pub(crate) mod wake_many;
 pub(crate) mod waker_signal;

@@ -127,6 +127,26 @@ pub(crate) unsafe fn notify_by_word(waiter: NonNull<Waiter>) -> Option<Waker> {
     }
 }
 
+/// Wakes all of `wakes` in order, and calls the wakers of futures once every wake has landed.
+///
+/// Such a waker may drop a future whose wake is among them, and the drop waits for the landing.
+pub fn wake_each(wakes: impl IntoIterator<Item = RawWake>) {
+    let mut wakes = wakes.into_iter();
+    while let Some(wake) = wakes.next() {
+        if let Some(waker) = wake.land() {
+            call_after_landing(waker, &mut wakes);
+        }
+    }
+}
+
+/// Lands the wakes, then calls `first` and the other wakers. A single one takes no allocation.
+#[cold]
+fn call_after_landing(first: Waker, wakes: impl Iterator<Item = RawWake>) {
+    let others: Vec<Waker> = wakes.filter_map(RawWake::land).collect();
+    call_waker(first);
+    others.into_iter().for_each(call_waker);
+}
+
 /// Calls the waker of a future, and contains its panic.
 ///
 /// The caller may be a worker, which has to go on.

@@ -13,8 +13,6 @@ pub(crate) mod list;
 pub(crate) mod lock;
 #[path = "../../src/sleep/polled.rs"]
 pub(crate) mod polled;
-#[path = "../../src/sleep/wake_many.rs"]
-pub(crate) mod wake_many;
 #[path = "../../src/sleep"]
 pub(crate) mod queues {
     pub(crate) mod queue;
@@ -50,8 +48,7 @@ pub(crate) use queues::queue::wait::{Admit, Left, Outcome, Until};
 pub(crate) use queues::queue::waiters::Waiters;
 pub(crate) use queues::queue::{LockedQueue, WaitQueue};
 pub(crate) use strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
-pub(crate) use waiter::{Kind, RawWake, Waiter, WakeHandle, call_waker};
-pub(crate) use wake_many::wake_each;
+pub(crate) use waiter::{Kind, RawWake, Waiter, WakeHandle, call_waker, wake_each};
 use word::{CancelPolicy, Epoch, Fallen, Snapshot, Woke, Word};
 
 /// Sleeps as a plain thread does.

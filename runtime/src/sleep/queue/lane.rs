@@ -20,18 +20,14 @@
 //! Everything but the chain is touched under the lock of the queue alone. The chain belongs to the thread that served.
 //! Its entries stay: each of their waiters finds `Served` under the lock, and then waits until its wake has landed.
 
-use std::iter::successors;
+use std::iter::{from_fn, successors};
 use std::marker::PhantomPinned;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
-use std::task::Waker;
 
 use crate::base::primitive::{Cell, UnsafeCell};
-use crate::waiter::kind::{RawWake, call_waker};
+use crate::waiter::kind::{RawWake, wake_each};
 use crate::waiter::select_token::Claim;
-
-/// How many wakers of futures are kept on the stack; more take an allocation.
-const FEW: usize = 16;
 
 /// A waiter's place in a lane, and its data.
 pub(super) struct Entry<T> {
@@ -438,11 +434,7 @@ impl<T> Served<T> {
     }
 
     fn land(&mut self) {
-        while let Some(wake) = self.pop() {
-            if let Some(waker) = wake.land() {
-                self.call_after_landing(waker);
-            }
-        }
+        wake_each(from_fn(|| self.pop()));
     }
 
     /// Takes the first wake out of the chain. Its entry is not touched again.
@@ -452,26 +444,6 @@ impl<T> Served<T> {
         let entry = unsafe { self.first.as_ref() }?;
         self.first = entry.next.get();
         entry.wake.take()
-    }
-
-    /// Lands the wakes, then calls the wakers of futures, `first` before all others.
-    ///
-    /// Such a waker may drop a future whose wake is in the chain, and that drop waits for the
-    /// landing.
-    #[cold]
-    fn call_after_landing(&mut self, first: Waker) {
-        let mut few = [const { None }; FEW];
-        few[0] = Some(first);
-        let (mut count, mut more) = (1, Vec::new());
-        while let Some(wake) = self.pop() {
-            let Some(waker) = wake.land() else { continue };
-            match few.get_mut(count) {
-                Some(place) => *place = Some(waker),
-                None => more.push(waker),
-            }
-            count += 1;
-        }
-        few.into_iter().flatten().chain(more).for_each(call_waker);
     }
 }
 
