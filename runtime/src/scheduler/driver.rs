@@ -10,9 +10,11 @@
 
 use std::any::Any;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
+
+use crossbeam_utils::sync::{Parker, Unparker};
 
 use crate::waiter::kind::RawWake;
 
@@ -147,50 +149,32 @@ where
     }
 }
 
-/// The driver of runtimes without I/O: a flag and a condition variable.
-pub(crate) struct NoIo(Arc<Flag>);
-
-struct Flag {
-    unparked: Mutex<bool>,
-    changed: Condvar,
-}
+/// The driver of runtimes without I/O, which only parks the thread.
+pub(crate) struct NoIo(Parker);
 
 /// Makes [`NoIo`] drivers.
 pub(crate) fn no_io() -> io::Result<Parts> {
-    let flag = Arc::new(Flag { unparked: Mutex::new(false), changed: Condvar::new() });
-    Ok(Parts { driver: Box::new(NoIo(flag)), handle: Arc::new(()), id: Id::fresh() })
+    Ok(Parts { driver: Box::new(NoIo(Parker::new())), handle: Arc::new(()), id: Id::fresh() })
 }
 
 impl Driver for NoIo {
     fn park(&mut self, timeout: Option<Duration>, _ready: &mut Ready) -> io::Result<()> {
-        let mut unparked = self.0.lock();
         match timeout {
-            _ if *unparked => {}
-            Some(Duration::ZERO) => {}
-            None => unparked = self.0.changed.wait(unparked).unwrap_or_else(|e| e.into_inner()),
-            Some(timeout) => {
-                unparked =
-                    self.0.changed.wait_timeout(unparked, timeout).unwrap_or_else(|e| e.into_inner()).0;
-            }
+            Some(timeout) => self.0.park_timeout(timeout),
+            None => self.0.park(),
         }
-        *unparked = false;
         Ok(())
     }
 
     fn unparker(&self) -> Arc<dyn Unpark> {
-        Arc::clone(&self.0) as Arc<dyn Unpark>
+        Arc::new(NoIoUnparker(self.0.unparker().clone()))
     }
 }
 
-impl Flag {
-    fn lock(&self) -> std::sync::MutexGuard<'_, bool> {
-        self.unparked.lock().unwrap_or_else(|e| e.into_inner())
-    }
-}
+struct NoIoUnparker(Unparker);
 
-impl Unpark for Flag {
+impl Unpark for NoIoUnparker {
     fn unpark(&self) {
-        *self.lock() = true;
-        self.changed.notify_one();
+        self.0.unpark();
     }
 }
