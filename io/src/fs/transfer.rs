@@ -9,7 +9,7 @@ use fibra_runtime::unblock;
 
 use super::File;
 use crate::sys::file::Place;
-use crate::waiting::convert::{reads_by_reference, writes_by_reference};
+use crate::waiting::convert::{reads_through, writes_by_reference};
 
 impl FileExt for File {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
@@ -88,7 +88,7 @@ impl Seek for &File {
     }
 }
 
-reads_by_reference!(File);
+reads_through!(File: file => &*file);
 writes_by_reference!(File);
 
 impl Seek for File {

@@ -17,7 +17,7 @@ use fibra_runtime::wait;
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 use crate::readiness::source::Source;
 use crate::sys::Direction;
-use crate::waiting::convert::{reads_by_reference, writes_by_reference};
+use crate::waiting::convert::{reads_through, writes_by_reference};
 use crate::waiting::manual::ManualSource;
 use crate::waiting::timeouts::{Timeout, Timeouts, deadline_methods, refuse_zero};
 
@@ -222,7 +222,7 @@ impl Write for &DuplexStream {
     }
 }
 
-reads_by_reference!(DuplexStream);
+reads_through!(DuplexStream: stream => &*stream);
 writes_by_reference!(DuplexStream);
 
 impl fmt::Debug for DuplexStream {

@@ -16,7 +16,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use super::buf_reader::BufReader;
 use crate::sys::Direction;
-use crate::waiting::convert::reads_by_reference;
+use crate::waiting::convert::reads_through;
 use crate::waiting::manual::ManualSource;
 use crate::waiting::stream_file::{StreamFile, unless_closed};
 
@@ -146,25 +146,8 @@ impl Stdin {
     }
 }
 
-impl Read for &Stdin {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.lock_to_read()?.read(buf)
-    }
-
-    fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-        self.lock_to_read()?.read_exact(buf)
-    }
-
-    fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        self.lock_to_read()?.read_to_end(buf)
-    }
-
-    fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        self.lock_to_read()?.read_to_string(buf)
-    }
-}
-
-reads_by_reference!(Stdin);
+reads_through!(&Stdin: stdin => stdin.lock_to_read()?);
+reads_through!(Stdin: stdin => &*stdin);
 
 impl AsFd for Stdin {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -196,23 +179,7 @@ impl StdinLock<'_> {
     }
 }
 
-impl Read for StdinLock<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.reader().read(buf)
-    }
-
-    fn read_exact(&mut self, buf: &mut [u8]) -> io::Result<()> {
-        self.reader().read_exact(buf)
-    }
-
-    fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
-        self.reader().read_to_end(buf)
-    }
-
-    fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
-        self.reader().read_to_string(buf)
-    }
-}
+reads_through!(StdinLock<'_>: lock => lock.reader());
 
 impl BufRead for StdinLock<'_> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {

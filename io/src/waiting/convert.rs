@@ -29,6 +29,20 @@ macro_rules! forward {
     )+};
 }
 
+/// Writes methods of a builder that call the method of their name on a part of it.
+macro_rules! chain {
+    ($this:ident => $part:expr; $(
+        $(#[$attribute:meta])*
+        fn $name:ident $(<$($generic:ident: $bound:path),+>)? ($($argument:ident: $type:ty),*);
+    )+) => {$(
+        $(#[$attribute])*
+        pub fn $name $(<$($generic: $bound),+>)? (&mut $this $(, $argument: $type)*) -> &mut Self {
+            $part.$name($($argument),*);
+            $this
+        }
+    )+};
+}
+
 /// Implements `Read` for a type and a shared reference to it, by its only field.
 macro_rules! reads {
     ($ours:ident) => {
@@ -49,29 +63,34 @@ macro_rules! reads {
     };
 }
 
-/// Implements `Read` for a type by that of a shared reference to it.
-macro_rules! reads_by_reference {
-    ($ours:ty) => {
+/// Implements `Read` for a type by the reader that an expression takes from it.
+macro_rules! reads_through {
+    ($ours:ty: $it:ident => $reader:expr) => {
         impl std::io::Read for $ours {
             #[inline]
             fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-                (&*self).read(buf)
+                let $it = self;
+                $reader.read(buf)
             }
 
             fn read_vectored(&mut self, bufs: &mut [std::io::IoSliceMut<'_>]) -> std::io::Result<usize> {
-                (&*self).read_vectored(bufs)
+                let $it = self;
+                $reader.read_vectored(bufs)
             }
 
             fn read_exact(&mut self, buf: &mut [u8]) -> std::io::Result<()> {
-                (&*self).read_exact(buf)
+                let $it = self;
+                $reader.read_exact(buf)
             }
 
             fn read_to_end(&mut self, buf: &mut Vec<u8>) -> std::io::Result<usize> {
-                (&*self).read_to_end(buf)
+                let $it = self;
+                $reader.read_to_end(buf)
             }
 
             fn read_to_string(&mut self, buf: &mut String) -> std::io::Result<usize> {
-                (&*self).read_to_string(buf)
+                let $it = self;
+                $reader.read_to_string(buf)
             }
         }
     };
@@ -133,4 +152,4 @@ macro_rules! writes_by_reference {
     };
 }
 
-pub(crate) use {forward, reads, reads_by_reference, writes, writes_by_reference};
+pub(crate) use {chain, forward, reads, reads_through, writes, writes_by_reference};
