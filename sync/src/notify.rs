@@ -200,10 +200,7 @@ impl Notify {
 }
 
 fn arrive(state: &mut State) -> Admit<()> {
-    match mem::take(&mut state.has_permit) {
-        true => Admit::Done(()),
-        false => Admit::Back,
-    }
+    Admit::if_ready(mem::take(&mut state.has_permit))
 }
 
 fn give(state: &mut State, waiters: &mut Waiters<'_, bool, 1>) {

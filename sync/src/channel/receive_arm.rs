@@ -11,7 +11,7 @@ use super::error::{RecvError, TryRecvError};
 use super::operation::{Erased, Operation, Target};
 use super::places::Place;
 use super::receiver::{Receiver, Source};
-use super::shared::ChannelArm;
+use super::shared::arms::ChannelArm;
 use super::state::State;
 use crate::wait;
 

@@ -12,7 +12,7 @@ use super::outcome::Reserve;
 use super::permit::Permit;
 use super::places::{Grant, Place};
 use super::sender::Sender;
-use super::shared::ChannelArm;
+use super::shared::arms::ChannelArm;
 use super::state::State;
 use crate::wait;
 

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+pub(super) mod arms;
 #[cfg(all(test, not(loom)))]
 mod tests;
 
@@ -23,17 +24,14 @@ use std::time::Instant;
 
 use fibra_runtime::clock;
 
-use super::arm::Purpose;
-use super::error::{RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError};
-use super::outcome::{Missing, Refused, Reserve};
-use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
+use super::error::{RecvTimeoutError, TryRecvError, TrySendError};
+use super::outcome::{Missing, Refused};
+use super::places::{FUTURES, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
 use super::queue::{Block, Popped, Queue, Slot};
 use super::state::State;
 use super::timers::is_late;
 use crate::primitive::{AtomicBool, Ordering};
-use crate::wait::{
-    self, Admit, ArmRules, Left, LockedQueue, Looks, Outcome, QueueArm, Until, WaitDescription, WaitQueue,
-};
+use crate::wait::{self, Admit, Left, LockedQueue, Looks, Outcome, Until, WaitDescription, WaitQueue};
 
 static SEND: WaitDescription = WaitDescription::new("channel send");
 static RECEIVE: WaitDescription = WaitDescription::new("channel receive");
@@ -311,7 +309,7 @@ impl<T> Shared<T> {
         self.queue.wait_async_then(
             SENDERS,
             Place::of(message),
-            |state, _, waiting| admit_sender(state, waiting),
+            |state, _, waiting| Admit::if_ready(state.may_send(waiting)),
             || self.tell_watchers(),
             |_, _, _, _| (),
             |_, place| place.take(),
@@ -374,7 +372,7 @@ impl<T> Shared<T> {
     pub(super) fn try_recv_async(&self) -> Result<T, TryRecvError> {
         let received = self.try_recv_past_arms(Err);
         if received.is_ok() {
-            self.notify_future();
+            self.queue.with(State::notify_future);
         }
         received
     }
@@ -469,7 +467,7 @@ impl<T> Shared<T> {
             Until::unwind(deadline).spinning().described(&RECEIVE),
             |state, _, waiting| {
                 watched.set(!waiting.is_empty(WATCHERS));
-                if state.may_receive(waiting) { Admit::Done(()) } else { Admit::Back }
+                Admit::if_ready(state.may_receive(waiting))
             },
             || self.tell_watchers_if(&watched),
             |_, _, _, _| (),
@@ -551,7 +549,7 @@ impl<T> Shared<T> {
             Place::EMPTY,
             // The select writes to this stack.
             Until::shielded(None).described(&RECEIVE),
-            |state, _, waiting| if state.has_arm(waiting) { Admit::Back } else { Admit::Done(()) },
+            |state, _, waiting| Admit::if_ready(!state.has_arm(waiting)),
             // A select belongs to a task or a thread: its wake runs no waker.
             || drop(self.queue.with(State::pair)),
             |_, _, _, _| (),
@@ -568,12 +566,13 @@ impl<T> Shared<T> {
         self.queue.wait_async_then(
             FUTURES,
             Place::EMPTY,
-            |state, _, waiting| match state.holds_message_past_arms(waiting) {
-                true => Admit::Done(()),
-                false => Admit::Back,
-            },
+            |state, _, waiting| Admit::if_ready(state.holds_message_past_arms(waiting)),
             // Arms and watchers belong to tasks and threads: their wakes run no code of a future.
-            || self.open_to_arms(),
+            || {
+                if !self.has_slots() {
+                    self.queue.with(State::open_to_arms);
+                }
+            },
             |state, _, waiting, left| {
                 if left == Left::Served {
                     state.notify_future(waiting);
@@ -581,85 +580,6 @@ impl<T> Shared<T> {
             },
             |_, _| (),
         )
-    }
-
-    fn open_to_arms(&self) {
-        if !self.has_slots() {
-            self.queue.with(State::open_to_arms);
-        }
-    }
-
-    /// Selects a send arm, if it need not wait.
-    pub(super) fn reserve(&self) -> Reserve<T> {
-        self.queue.with(State::reserve)
-    }
-
-    /// Waits for a right to send, where a slot can be reserved.
-    pub(super) fn reserve_slow(&self, deadline: Option<Instant>) -> Result<Grant<T>, SendTimeoutError<()>> {
-        loop {
-            let (outcome, grant) = self.queue.wait_then(
-                SENDERS,
-                Place::ARM,
-                Until::unwind(deadline).spinning().described(&SEND),
-                |state, _, waiting| admit_reservation(state, waiting),
-                || (),
-                |_, _, _, _| (),
-                |outcome, place| (outcome, place.take_grant()),
-            );
-            match (self.reserve_after(grant), outcome) {
-                (Reserve::Granted(grant), _) => return Ok(grant),
-                (Reserve::Disconnected, _) => return Err(SendTimeoutError::Disconnected(())),
-                (Reserve::Full, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
-                (Reserve::Full, _) => {}
-            }
-        }
-    }
-
-    /// Says what a wait for a right to send has brought; without one it tries again.
-    fn reserve_after(&self, grant: Option<Grant<T>>) -> Reserve<T> {
-        grant.map_or_else(|| self.reserve(), Reserve::Granted)
-    }
-
-    /// Waits for a right to send, as a future, where a slot can be reserved. None if no receiver is left.
-    pub(super) async fn reserve_async(&self) -> Option<Grant<T>> {
-        let mut reserved = self.reserve();
-        loop {
-            match reserved {
-                Reserve::Granted(grant) => return Some(grant),
-                Reserve::Disconnected => return None,
-                Reserve::Full => {}
-            }
-            let waits = self.queue.wait_async_then(
-                SENDERS,
-                Place::ARM,
-                |state, _, waiting| admit_reservation(state, waiting),
-                || (),
-                |state, place, waiting, _| {
-                    if matches!(place, Place::Arm(Some(Grant::Room))) {
-                        state.release(waiting);
-                    }
-                },
-                |_, place| place.take_grant(),
-            );
-            reserved = self.reserve_after(waits.await);
-        }
-    }
-
-    /// Sends into a slot that was reserved.
-    pub(super) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
-        let refused = |message| Err(SendError(message));
-        self.put::<true, _>(self.enter(), message, State::take_reserved_and_tell, || Ok(()), refused, refused)
-    }
-
-    /// Gives up a slot that was reserved.
-    pub(super) fn release(&self) {
-        self.queue.with(State::release);
-    }
-
-    /// Notifies the first waiting future if there is a message for it.
-    #[cold]
-    fn notify_future(&self) {
-        self.queue.with(|state, waiting| state.notify_future(waiting));
     }
 
     /// Notifies the present watchers. They are tasks and threads: no code of a future runs.
@@ -686,52 +606,11 @@ impl<T> Shared<T> {
             state.take_unreceived()
         }));
     }
-
-    /// Makes the place of a receive arm of a select.
-    #[inline]
-    pub(super) fn receive_arm(&self) -> ChannelArm<'_, T> {
-        QueueArm::new(&self.queue, RECEIVERS, Place::EMPTY, &Self::RECEIVE).described(&RECEIVE)
-    }
-
-    /// Makes the place of a send arm of a select.
-    #[inline]
-    pub(super) fn send_arm(&self) -> ChannelArm<'_, T> {
-        QueueArm::new(&self.queue, SENDERS, Place::ARM, &Self::SEND).described(&SEND)
-    }
-
-    /// Lets a select receive by this arm, or watch for something to receive.
-    pub(super) fn aim_receive_arm<'a>(&'a self, arm: &ChannelArm<'a, T>, purpose: Purpose) {
-        match (purpose, self.has_slots()) {
-            (Purpose::Watch, _) => arm.move_to(WATCHERS, &Self::RECEIVE),
-            (Purpose::Act, true) => arm.move_to(RECEIVERS, &Self::RECEIVE),
-            (Purpose::Act, false) => arm.move_to(RECEIVERS, &Self::RECEIVE_AT_RENDEZVOUS),
-        }
-    }
-
-    /// Lets a select send by this arm, or watch for room.
-    pub(super) fn aim_send_arm<'a>(&'a self, arm: &ChannelArm<'a, T>, purpose: Purpose) {
-        match (purpose, self.has_slots()) {
-            (Purpose::Watch, _) => arm.move_to(WATCHERS, &Self::SEND),
-            (Purpose::Act, true) => arm.move_to(SENDERS, &Self::SEND),
-            (Purpose::Act, false) => arm.move_to(SENDERS, &Self::SEND_AT_RENDEZVOUS),
-        }
-    }
-
-    const RECEIVE: Rules<T> = ArmRules::new(|state, _, waiting| state.may_receive(waiting));
-    const SEND: Rules<T> = ArmRules::new(|state, _, waiting| state.may_reserve(waiting));
-    // Elsewhere than at a rendezvous an arm waits for what is not there, and gives watchers nothing to do.
-    const RECEIVE_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers_of, ..Self::RECEIVE };
-    const SEND_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers_of, ..Self::SEND };
 }
 
 type LockedChannel<'a, T> = LockedQueue<'a, State<T>, Place<T>, LANES>;
 
 type ChannelQueue<T> = WaitQueue<State<T>, Place<T>, LANES>;
-
-/// A place in a channel for an arm of a select.
-pub(super) type ChannelArm<'a, T> = QueueArm<'a, State<T>, Place<T>, LANES>;
-
-type Rules<T> = ArmRules<State<T>, Place<T>, LANES>;
 
 /// A channel out of whose queue a message is taken. Its drop gives the slot to the waiters, unlocks, and frees the spent block.
 ///
@@ -780,14 +659,4 @@ fn send_from<T>(place: &mut Place<T>, state: &mut State<T>, waiting: &mut Waitin
         // A queue that can be full does not grow.
         Err(Refused::Full | Refused::Cramped) => Admit::Back,
     }
-}
-
-/// Has a sender wait, unless it may send.
-fn admit_sender<T>(state: &State<T>, waiting: &Waiting<'_, T>) -> Admit<()> {
-    if state.may_send(waiting) { Admit::Done(()) } else { Admit::Back }
-}
-
-/// Has a sender wait that has no message yet, unless it may send.
-fn admit_reservation<T>(state: &State<T>, waiting: &Waiting<'_, T>) -> Admit<()> {
-    if state.may_reserve(waiting) { Admit::Done(()) } else { Admit::Back }
 }

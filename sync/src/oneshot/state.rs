@@ -261,7 +261,7 @@ impl<T> Channel<T> {
             Until::unwind(deadline).spinning().described(&ONESHOT),
             |state, (), _| {
                 unused = state.wakers[me as usize].take();
-                if self.is_over() { Admit::Done(()) } else { Admit::Back }
+                Admit::if_ready(self.is_over())
             },
             || (),
             |_, (), _, _| (),

@@ -111,7 +111,7 @@ pub enum Admit<R> {
 impl Admit<()> {
     /// Admits an arrival that is `ready`, and queues it behind all others otherwise.
     #[inline]
-    pub(crate) fn if_ready(ready: bool) -> Self {
+    pub fn if_ready(ready: bool) -> Self {
         if ready { Admit::Done(()) } else { Admit::Back }
     }
 }

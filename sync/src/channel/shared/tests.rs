@@ -10,6 +10,7 @@ use std::task::{Context, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::super::error::SendTimeoutError;
 use super::super::{Select, bounded};
 use super::*;
 
