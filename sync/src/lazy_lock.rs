@@ -2,16 +2,18 @@
 
 #![forbid(unsafe_code)]
 
+use std::convert::Infallible;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::budget;
-use crate::once::{End, Name, Once};
+use crate::once::Name;
+use crate::once_cell::OnceCell;
 use crate::wait;
 
 const NAME: Name = Name("LazyLock");
@@ -37,9 +39,7 @@ const NAME: Name = Name("LazyLock");
 /// assert_eq!(SQUARES[3], 9);
 /// ```
 pub struct LazyLock<T, F = fn() -> T> {
-    once: Once,
-    /// Written by the run that completes `once`: no caller waits for another in it.
-    value: OnceLock<T>,
+    cell: OnceCell<T>,
     /// Until the run takes it.
     initializer: Mutex<Option<F>>,
 }
@@ -47,7 +47,7 @@ pub struct LazyLock<T, F = fn() -> T> {
 impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     /// Creates a lock that calls `f` for its value at the first use.
     pub const fn new(f: F) -> Self {
-        LazyLock { once: Once::new(), value: OnceLock::new(), initializer: Mutex::new(Some(f)) }
+        LazyLock { cell: OnceCell::new(), initializer: Mutex::new(Some(f)) }
     }
 
     /// Returns the value, and makes it if this is its first use.
@@ -73,7 +73,7 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[track_caller]
     pub fn force(this: &LazyLock<T, F>) -> &T {
         wait::point();
-        match this.value.get() {
+        match this.cell.value.get() {
             Some(value) => value,
             None => this.fill(),
         }
@@ -95,20 +95,18 @@ impl<T, F: FnOnce() -> T> LazyLock<T, F> {
     #[track_caller]
     pub fn force_mut(this: &mut LazyLock<T, F>) -> &mut T {
         LazyLock::force(this);
-        this.value.get_mut().expect("`force` returned")
+        this.cell.value.get_mut().expect("`force` returned")
     }
 
     #[cold]
     #[track_caller]
     fn fill(&self) -> &T {
-        self.once.call(NAME, false, |_| {
+        let Ok(value) = self.cell.fill(NAME, false, || {
             let f = self.initializer.lock().unwrap_or_else(PoisonError::into_inner).take();
             let f = f.expect("one run takes it: a lock whose initializer failed is poisoned");
-            let is_first = self.value.set(f()).is_ok();
-            debug_assert!(is_first, "one run completes");
-            End::Complete
+            Ok::<T, Infallible>(f())
         });
-        self.value.get().expect("a run that completes has written the value")
+        value
     }
 }
 
@@ -117,7 +115,7 @@ impl<T, F> LazyLock<T, F> {
     #[inline]
     pub fn get(this: &LazyLock<T, F>) -> Option<&T> {
         wait::point();
-        budget::found(this.value.get())
+        budget::found(this.cell.value.get())
     }
 
     /// Waits until another caller has made the value, at most for `timeout`.
@@ -144,8 +142,7 @@ impl<T, F> LazyLock<T, F> {
     /// ```
     #[track_caller]
     pub fn wait_timeout(this: &LazyLock<T, F>, timeout: Duration) -> Option<&T> {
-        this.once.wait_to(NAME, false, time::deadline(timeout));
-        this.value.get()
+        this.cell.wait_to(NAME, false, time::deadline(timeout))
     }
 
     /// Waits until another caller has made the value, at most until `deadline`.
@@ -159,13 +156,12 @@ impl<T, F> LazyLock<T, F> {
     /// Those of [`wait_timeout`](LazyLock::wait_timeout).
     #[track_caller]
     pub fn wait_deadline(this: &LazyLock<T, F>, deadline: Instant) -> Option<&T> {
-        this.once.wait_to(NAME, false, Some(deadline));
-        this.value.get()
+        this.cell.wait_to(NAME, false, Some(deadline))
     }
 
     /// Returns the value for changes, if it has been made.
     pub fn get_mut(this: &mut LazyLock<T, F>) -> Option<&mut T> {
-        this.value.get_mut()
+        this.cell.value.get_mut()
     }
 }
 
@@ -201,11 +197,6 @@ impl<T: UnwindSafe + RefUnwindSafe, F: UnwindSafe> RefUnwindSafe for LazyLock<T,
 
 impl<T: fmt::Debug, F> fmt::Debug for LazyLock<T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut tuple = f.debug_tuple("LazyLock");
-        match self.value.get() {
-            Some(value) => tuple.field(value),
-            None => tuple.field(&format_args!("<uninit>")),
-        };
-        tuple.finish()
+        self.cell.fmt_as("LazyLock", f)
     }
 }

@@ -43,7 +43,7 @@ const NAME: Name = Name("OnceCell");
 pub struct OnceCell<T> {
     once: Once,
     /// Written by the run that completes `once`: no caller waits for another in it.
-    value: std::sync::OnceLock<T>,
+    pub(crate) value: std::sync::OnceLock<T>,
 }
 
 /// Names [`OnceCell`] as std does.
@@ -99,8 +99,7 @@ impl<T> OnceCell<T> {
     /// ```
     #[track_caller]
     pub fn wait_timeout(&self, timeout: Duration) -> Option<&T> {
-        self.once.wait_to(NAME, true, time::deadline(timeout));
-        self.value.get()
+        self.wait_to(NAME, true, time::deadline(timeout))
     }
 
     /// Waits at most until `deadline` for the value; returns `None` if there is none.
@@ -112,8 +111,7 @@ impl<T> OnceCell<T> {
     /// Those of [`wait`](OnceCell::wait).
     #[track_caller]
     pub fn wait_deadline(&self, deadline: Instant) -> Option<&T> {
-        self.once.wait_to(NAME, true, Some(deadline));
-        self.value.get()
+        self.wait_to(NAME, true, Some(deadline))
     }
 
     /// Waits until the cell is full, as a future.
@@ -233,15 +231,14 @@ impl<T> OnceCell<T> {
         if let Some(value) = self.value.get() {
             return Ok(value);
         }
-        self.fill(f)?;
-        Ok(self.completed())
+        self.fill(NAME, true, f)
     }
 
     #[cold]
     #[track_caller]
-    fn fill<E>(&self, f: impl FnOnce() -> Result<T, E>) -> Result<(), E> {
+    pub(crate) fn fill<E>(&self, name: Name, force: bool, f: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let mut outcome = Ok(());
-        self.once.call(NAME, true, |_| match f() {
+        self.once.call(name, force, |_| match f() {
             Ok(value) => {
                 let is_first = self.value.set(value).is_ok();
                 debug_assert!(is_first, "one run completes");
@@ -252,7 +249,27 @@ impl<T> OnceCell<T> {
                 End::Incomplete
             }
         });
-        outcome
+        outcome.map(|()| self.completed())
+    }
+
+    /// Waits for the value, as far as [`Once::wait_to`] does.
+    #[track_caller]
+    pub(crate) fn wait_to(&self, name: Name, force: bool, deadline: Option<Instant>) -> Option<&T> {
+        self.once.wait_to(name, force, deadline);
+        self.value.get()
+    }
+
+    /// Shows the value, or that there is none, under a name.
+    pub(crate) fn fmt_as(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result
+    where
+        T: fmt::Debug,
+    {
+        let mut tuple = f.debug_tuple(name);
+        match self.value.get() {
+            Some(value) => tuple.field(value),
+            None => tuple.field(&format_args!("<uninit>")),
+        };
+        tuple.finish()
     }
 
     /// The value, once the cell is full.
@@ -307,11 +324,6 @@ impl<T: UnwindSafe + RefUnwindSafe> RefUnwindSafe for OnceCell<T> {}
 
 impl<T: fmt::Debug> fmt::Debug for OnceCell<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut tuple = f.debug_tuple("OnceCell");
-        match self.value.get() {
-            Some(value) => tuple.field(value),
-            None => tuple.field(&format_args!("<uninit>")),
-        };
-        tuple.finish()
+        self.fmt_as("OnceCell", f)
     }
 }
