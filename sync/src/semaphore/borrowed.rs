@@ -187,10 +187,7 @@ impl Semaphore {
     /// Panics if the semaphore is [closed](Semaphore::close), also meanwhile.
     /// Panics if `count` is over [`MAX_PERMITS`](Semaphore::MAX_PERMITS).
     pub async fn acquire_many_async(&self, count: usize) -> SemaphorePermit<'_> {
-        match self.acquire_unless_closed_async(count).await {
-            Ok(permits) => permits,
-            Err(closed) => closed.raise(),
-        }
+        self.acquire_unless_closed_async(count).await.unwrap_or_else(AcquireError::raise)
     }
 
     /// Takes `count` permits, unless the semaphore is closed, as a future.

@@ -211,10 +211,7 @@ impl Semaphore {
     /// # Panics
     /// As [`acquire_many`](Semaphore::acquire_many) does.
     pub async fn acquire_many_owned_async(self: Arc<Self>, count: usize) -> OwnedSemaphorePermit {
-        match self.acquire_owned_unless_closed_async(count).await {
-            Ok(permits) => permits,
-            Err(closed) => closed.raise(),
-        }
+        self.acquire_owned_unless_closed_async(count).await.unwrap_or_else(AcquireError::raise)
     }
 
     /// Takes `count` owned permits, unless the semaphore is closed, as a future.
