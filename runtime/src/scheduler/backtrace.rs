@@ -53,14 +53,18 @@ impl Backtrace {
             }
             lines.extend(frame.symbols.iter().map(|symbol| (symbol.to_string(), symbol.is_library)));
         }
-        let is_users = |line: &(String, bool)| !line.1;
-        let (first, last) = (lines.iter().position(is_users), lines.iter().rposition(is_users));
-        if let (Some(first), Some(last), false) = (first, last, all) {
-            // The public call that waits stays.
-            lines = lines.drain(first.saturating_sub(1)..=last).collect();
+        if !all && lines.iter().any(|line| !line.1) {
+            // Of the library the calls stay that the program makes.
+            let is_users = |index: usize| lines.get(index).is_some_and(|line| !line.1);
+            let of_use: Vec<_> = (0..lines.len()).map(|at| is_users(at) || is_users(at + 1)).collect();
+            let mut of_use = of_use.into_iter();
+            lines.retain(|_| of_use.next().unwrap_or(true));
         }
-        let rest = (!self.is_complete).then(|| "…".to_owned());
-        lines.into_iter().map(|(line, _)| line).chain(rest).collect()
+        let mut lines: Vec<String> = lines.into_iter().map(|(line, _)| line).collect();
+        if !self.is_complete {
+            lines.push("…".to_owned());
+        }
+        lines
     }
 }
 
@@ -113,5 +117,27 @@ impl Symbols {
     pub(crate) fn backtrace(&self, frames: &Frames) -> Backtrace {
         let frame = |place: &(usize, bool)| (place.0, self.0.get(place).cloned().unwrap_or_default());
         Backtrace::new(frames.addresses.iter().map(frame), frames.is_complete)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The lines of a stack of these functions. Those of the library begin with `fibra`.
+    fn lines(functions: &[&str]) -> Vec<String> {
+        let symbol = |function: &&str| {
+            let is_library = function.starts_with("fibra");
+            vec![Symbol { function: function.to_string(), file: None, line: None, is_library }]
+        };
+        Backtrace::new(functions.iter().map(|function| (1, symbol(function))), true).lines(false)
+    }
+
+    #[test]
+    fn of_the_library_the_calls_are_shown_that_the_program_makes() {
+        let stack =
+            ["fibra::switch", "fibra::sleep", "body", "fibra::catch", "fibra::timeout", "main", "fibra::run"];
+        assert_eq!(lines(&stack), ["fibra::sleep", "body", "fibra::timeout", "main"]);
+        assert_eq!(lines(&["fibra::switch", "fibra::run"]), ["fibra::switch", "fibra::run"]);
     }
 }
