@@ -16,8 +16,8 @@ use framehop::{
 use crate::modules::Modules;
 use crate::object::{Object, Section};
 
-/// The most frames of one stack.
-const MOST_FRAMES: usize = 1024;
+/// The most frames of one stack, so that a recursion is seen to its begin.
+const MOST_FRAMES: usize = 64 * 1024;
 
 /// Walks stacks one after the other. What it has learned of the code serves the next ones.
 pub struct Walker {

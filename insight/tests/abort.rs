@@ -65,6 +65,35 @@ fn an_abort_prints_a_dump_first() {
 }
 
 #[test]
+fn a_dump_at_an_overflow_shows_the_calls_that_fill_the_stack() {
+    const TEST: &str = "a_dump_at_an_overflow_shows_the_calls_that_fill_the_stack";
+    #[expect(unconditional_recursion, reason = "the overflow is what is tested")]
+    #[inline(never)]
+    fn recurse(depth: u64) -> u64 {
+        let frame = black_box([depth; 16]);
+        recurse(depth + 1) + black_box(frame)[3]
+    }
+    if env::var_os(ROLE).is_some() {
+        run(|| _ = black_box(recurse(0)));
+    }
+    let errors = aborts(TEST, "overflow");
+    assert_eq!(errors.matches("fibra: process ").count(), 1, "{errors}");
+    let stack: Vec<_> = errors.lines().skip_while(|line| !line.starts_with("task 'last'")).skip(1).collect();
+    let end = stack.iter().position(|line| !line.starts_with("    at ")).unwrap_or(stack.len());
+    let stack = &stack[..end];
+    // The fault may have hit what the function calls.
+    let begin = stack.iter().position(|line| line.contains("recurse")).unwrap_or(end);
+    let is_recursion = |line: &&&str| line.contains("recurse") || line.contains(" more times");
+    let recursion = begin + stack[begin..].iter().take_while(is_recursion).count();
+    assert!(begin < 3 && (begin + 2..20).contains(&recursion), "{errors}");
+    assert!(stack[..recursion].iter().any(|line| line.contains(" more times")), "{errors}");
+    // The calls before the recursion follow.
+    assert!(stack[recursion..].iter().any(|line| line.contains("common::deep")), "{errors}");
+    let is_handlers = |line: &&str| line.contains("stack::overflow") || line.ends_with("at …");
+    assert!(!stack.iter().any(is_handlers), "{errors}");
+}
+
+#[test]
 fn the_thread_that_dumps_leaves_the_signal_to_others() {
     let runtime = Runtime::builder().workers(1).dump_on_abort(true).build().unwrap();
     let is_blocked = || {

@@ -38,8 +38,8 @@ struct Request {
     previous: libc::sigaction,
     /// A thread has waited in vain.
     is_given_up: AtomicBool,
-    /// The first thread that waits in the handler, while it does, and the address of the context that the signal has
-    /// interrupted there.
+    /// The first thread that waits in the handler, while it does, and the address of the context that a signal has
+    /// interrupted there: this one, or a fault that is about to abort.
     waiting: AtomicI32,
     context: AtomicUsize,
 }
@@ -97,6 +97,14 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
     unsafe { change(libc::SIGABRT, Some(&ours)) }.map(drop)
 }
 
+/// Has the dump before an abort show the calling thread in this context, a `ucontext_t`, not in the handler that is to abort.
+/// Async-signal-safe.
+pub(crate) fn leave(context: usize) {
+    if let Some(request) = REQUEST.get() {
+        request.leave(context);
+    }
+}
+
 /// Returns the address of the context, a `ucontext_t`, that a thread has left for the handler in which it waits.
 pub fn left_at(thread: i32) -> Option<usize> {
     let request = REQUEST.get()?;
@@ -120,6 +128,18 @@ extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc
 }
 
 impl Request {
+    /// Leaves the context to the dump. Returns false if there is one.
+    fn leave(&self, context: usize) -> bool {
+        // Relaxed: one thread alone changes both, before any other reads the context.
+        let is_first =
+            self.context.compare_exchange(0, context, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if is_first {
+            // Release: pairs with the Acquire in `left_at`.
+            self.waiting.store(sys::thread_id().unwrap_or(0), Ordering::Release);
+        }
+        is_first
+    }
+
     /// Asks for the dump, and waits for it.
     fn ask(&self, context: usize) {
         // Relaxed: the handle of this thread can only have been stored by itself.
@@ -129,13 +149,7 @@ impl Request {
         {
             return;
         }
-        // Relaxed: one thread alone changes both, before any other reads the context.
-        let is_first =
-            self.context.compare_exchange(0, context, Ordering::Relaxed, Ordering::Relaxed).is_ok();
-        if is_first {
-            // Release: pairs with the Acquire in `left_at`.
-            self.waiting.store(sys::thread_id().unwrap_or(0), Ordering::Release);
-        }
+        let is_first = self.leave(context);
         _ = rustix::io::write(&self.ask, &[0]);
         self.wait();
         if is_first {

@@ -8,6 +8,9 @@ use std::fmt;
 use crate::base::unwinder::{self, Symbol};
 use crate::tasks::sleeper::Frames;
 
+/// A recursion is folded that has that many functions, and in each round at most that many.
+const FOLDED: usize = 32;
+
 /// The stack of a task.
 ///
 /// Its text has the functions from the call that waits to the closure of the task, one on a line; `{:#}` has all.
@@ -61,11 +64,35 @@ impl Backtrace {
             lines.retain(|_| of_use.next().unwrap_or(true));
         }
         let mut lines: Vec<String> = lines.into_iter().map(|(line, _)| line).collect();
+        if !all {
+            lines = folded(&lines);
+        }
         if !self.is_complete {
             lines.push("…".to_owned());
         }
         lines
     }
+}
+
+/// Returns the lines, of calls that follow each other again and again, as in a recursion, the first ones and their number.
+fn folded(lines: &[String]) -> Vec<String> {
+    let (mut folded, mut rest) = (Vec::new(), lines);
+    while !rest.is_empty() {
+        let times = |calls: usize| rest.chunks(calls).take_while(|next| *next == &rest[..calls]).count();
+        let repeated = (1..=FOLDED.min(rest.len())).map(|calls| (calls, times(calls)));
+        let (calls, times) = repeated
+            .into_iter()
+            .find(|(calls, times)| calls * times >= FOLDED && *times > 2)
+            .unwrap_or((1, 1));
+        folded.extend_from_slice(&rest[..calls]);
+        match (calls, times) {
+            (_, 1) => {}
+            (1, _) => folded.push(format!("… the line above {} more times", times - 1)),
+            _ => folded.push(format!("… the {calls} lines above {} more times", times - 1)),
+        }
+        rest = &rest[calls * times..];
+    }
+    folded
 }
 
 impl Frame {
@@ -139,5 +166,15 @@ mod tests {
             ["fibra::switch", "fibra::sleep", "body", "fibra::catch", "fibra::timeout", "main", "fibra::run"];
         assert_eq!(lines(&stack), ["fibra::sleep", "body", "fibra::timeout", "main"]);
         assert_eq!(lines(&["fibra::switch", "fibra::run"]), ["fibra::switch", "fibra::run"]);
+    }
+
+    #[test]
+    fn a_recursion_is_shown_once_with_the_number_of_its_rounds() {
+        let one = [vec!["probe"], vec!["walk"; 500], vec!["main"]].concat();
+        assert_eq!(lines(&one), ["probe", "walk", "… the line above 499 more times", "main"]);
+        let two = [["term", "factor"].repeat(100), vec!["term", "main"]].concat();
+        assert_eq!(lines(&two), ["term", "factor", "… the 2 lines above 99 more times", "term", "main"]);
+        let few = ["walk", "walk", "walk", "walk", "main"];
+        assert_eq!(lines(&few), few);
     }
 }

@@ -13,6 +13,7 @@ use std::process;
 use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::base::abort_dump;
 use crate::base::sigaction::{change, no_action};
 use crate::stack::overflow_line::{Line, Overflow};
 use crate::stack::sys;
@@ -21,7 +22,7 @@ use crate::stack::sys;
 const ROOM: usize = 64 * 1024;
 
 /// Calls `report` with the task of the current thread whose stack overflows with a fault at this address, if there is one.
-pub(crate) type Lookup = fn(fault: usize, report: fn(&Overflow<'_>));
+pub(crate) type Lookup = fn(fault: usize, report: &dyn Fn(&Overflow<'_>));
 
 /// Installs the handler, once for the process; later calls change nothing.
 ///
@@ -137,16 +138,17 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     // Linux gives the codes of sent signals no positive numbers; some BSDs number them from 0x10001.
     let was_sent = code <= 0 || code > 0x1_0000;
     if let Some(lookup) = LOOKUP.get().filter(|_| !was_sent) {
-        lookup(address, report_and_abort);
+        lookup(address, &|overflow| report_and_abort(overflow, context));
     }
     if let Some(chained) = SIGNALS.iter().find(|chained| chained.signal == signal) {
         chained.hand_on(was_sent, info, context);
     }
 }
 
-fn report_and_abort(overflow: &Overflow<'_>) {
+fn report_and_abort(overflow: &Overflow<'_>, context: *mut libc::c_void) {
     let line = Line::report(overflow);
     sys::write_to_stderr(line.as_bytes());
+    abort_dump::leave(context.expose_provenance());
     process::abort();
 }
 

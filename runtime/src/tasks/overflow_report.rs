@@ -13,7 +13,7 @@ pub(crate) fn install() -> io::Result<()> {
     unsafe { overflow::install(running_task) }
 }
 
-fn running_task(fault: usize, report: fn(&Overflow<'_>)) {
+fn running_task(fault: usize, report: &dyn Fn(&Overflow<'_>)) {
     let Some(header) = context::task_for_report().map(|task| task.header()) else { return };
     // SAFETY: the task that runs on this thread is interrupted here.
     if let Some(stack) = unsafe { header.stack() }.filter(|stack| stack.is_overflow(fault)) {

@@ -16,7 +16,7 @@ fn child(test: &str, case: &str) -> std::process::Output {
 /// What the lookup of the children answers for.
 static FAULT: AtomicUsize = AtomicUsize::new(0);
 
-fn lookup(fault: usize, report: fn(&Overflow<'_>)) {
+fn lookup(fault: usize, report: &dyn Fn(&Overflow<'_>)) {
     if FAULT.load(Ordering::Relaxed) == fault {
         report(&Overflow { id: 7, name: Some("parser"), place: None, stack_size: SIZE, knob: Knob::Builder });
     }
