@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use std::{env, mem, process};
 
@@ -117,6 +117,39 @@ fn base_of_the_program() -> usize {
     let maps = fs::read_to_string("/proc/self/maps").expect("the mappings");
     let first = maps.lines().find(|line| line.ends_with(own.to_str().expect("a path"))).expect("the program");
     usize::from_str_radix(first.split('-').next().expect("an address"), 16).expect("a number")
+}
+
+#[test]
+#[cfg(panic = "unwind")]
+fn a_dump_names_mutex_owner_and_its_stack() {
+    fibra_insight::install();
+    let runtime = Runtime::builder().workers(1).build().expect("a runtime");
+    let lock = Arc::new(fibra_sync::Mutex::new(()));
+    let spawn = |name, f: Box<dyn FnOnce() + Send>| {
+        let task = task::Builder::new().name(name).spawn_on(&runtime.handle(), f);
+        until_asleep(task.task());
+        task
+    };
+    let (audited, checked_out) = (Arc::clone(&lock), lock);
+    let audit = spawn(
+        "audit",
+        Box::new(move || {
+            let _held = audited.lock();
+            _ = deep(3, &mut || fibra::sleep(LONG));
+        }),
+    );
+    let _checkout = spawn("checkout", Box::new(move || drop(checked_out.lock())));
+    let dump = runtime.handle().dump().to_string();
+    let about = |name: &str| {
+        let tasks = dump.split("\n\n");
+        tasks
+            .into_iter()
+            .find(|task| task.starts_with(&format!("task '{name}'")))
+            .unwrap_or_else(|| panic!("{dump}"))
+    };
+    let owner = format!("waiting for mutex of task 'audit' (id {}) at 0x", audit.task().id());
+    assert!(about("checkout").contains(&owner), "{dump}");
+    assert_eq!(about("audit").matches("common::deep").count(), 4, "{dump}");
 }
 
 #[test]
