@@ -590,7 +590,7 @@ fn a_signal_prints_a_dump_also_while_every_worker_computes() {
             assert_eq!(unsafe { libc::kill(child.id() as i32, SIGUSR1) }, 0);
             let mut errors = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
             let head = errors.find(|line| line.starts_with("fibra: process ")).unwrap();
-            assert!(head.contains("3 task(s), 2 running, 0 ready, 1 suspended"), "{head}");
+            assert!(head.contains("3 tasks, 2 running, 0 ready, 1 suspended"), "{head}");
             let line = errors.find(|line| line.starts_with("task 'sleeper'")).unwrap();
             assert!(line.contains("suspended") && line.contains("waiting for park"), "{line}");
             child.stdin.take().unwrap().write_all(b"go on\n").unwrap();
@@ -610,7 +610,7 @@ fn a_variable_asks_for_a_dump_before_an_abort() {
         command.args([test, "--exact", "--nocapture"]).env(ROLE, "variable");
         let output = command.env("FIBRA_DUMP", "SIGUSR1, SIGABRT").output().unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(errors.contains("1 task(s), 1 running"), "{errors}");
+        assert!(errors.contains("1 task, 1 running"), "{errors}");
         assert!(errors.contains("at signal::a_variable_asks_for_a_dump_before_an_abort"), "{errors}");
     });
 }

@@ -142,7 +142,7 @@ def owner(waits, tasks):
 def described(waits, tasks):
     line = waits.name
     if waits.descriptor is not None and waits.descriptor >= 0:
-        line += f" (descriptor {waits.descriptor})"
+        line += f" {waits.descriptor}"
     if waits.owner:
         line += f" of {owner(waits, tasks) or 'a thread, or an owner that has ended'}"
     arms = ", ".join(described(arm, tasks) for arm in waits.arms)
@@ -153,7 +153,7 @@ def summary(task, tasks):
     line = f"{task} {task.state}"
     if task.wait:
         line += f", waiting for {described(task.wait, tasks)}"
-        line += f" at {task.wait.object:#x}" if task.wait.object else ""
+        line += f" at {task.wait.object:#x}" if task.wait.object and task.wait.descriptor is None else ""
     return line
 
 

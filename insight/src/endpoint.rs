@@ -105,7 +105,7 @@ impl Endpoint {
 /// client.write_all(b"GET /tasks HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
 /// let mut answer = String::new();
 /// client.read_to_string(&mut answer)?;
-/// assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("0 task(s)"));
+/// assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("0 tasks"));
 ///
 /// drop(serving);
 /// assert!(!path.exists());

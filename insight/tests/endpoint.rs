@@ -97,7 +97,7 @@ fn an_endpoint_answers_while_every_worker_computes() {
     let stop = SetAtEnd(stop);
     begun.wait();
     let full = served.text("/tasks?debug=2");
-    assert!(full.contains("2 task(s), 2 running"), "{full}");
+    assert!(full.contains("2 tasks, 2 running"), "{full}");
     let grouped = served.text("/tasks");
     assert!(grouped.contains(" running: task "), "{grouped}");
     assert!(served.text("/tasks?debug=1").contains(" running: task "));
@@ -377,6 +377,6 @@ fn an_endpoint_outlives_its_runtime() {
     let served = Served { path, serving, runtime: Runtime::builder().workers(1).build().unwrap() };
     assert!(served.text("/tasks?debug=2").contains("1 suspended"));
     drop((parked, runtime));
-    assert!(served.text("/tasks?debug=2").contains("0 task(s)"));
+    assert!(served.text("/tasks?debug=2").contains("0 tasks"));
     assert!(served.text("/metrics").contains("fibra_tasks_ended_total 1\n"));
 }

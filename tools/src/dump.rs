@@ -92,7 +92,8 @@ fn walk(walker: &mut Walker, task: &FoundTask) -> (Vec<(usize, bool)>, bool) {
 
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} started task(s)", self.head, self.tasks.len())?;
+        let plural = if self.tasks.len() == 1 { "" } else { "s" };
+        write!(f, "{}: {} started task{plural}", self.head, self.tasks.len())?;
         for state in [TaskState::Running, TaskState::Ready, TaskState::Suspended, TaskState::Blocking] {
             let count = self.tasks.iter().filter(|task| task.state == state).count();
             write!(f, ", {count} {}", state.name())?;
@@ -106,7 +107,7 @@ impl fmt::Display for Dump {
             if let Some(found) = &task.waits_for {
                 f.write_str(", waiting for ")?;
                 self.write_wait(f, found)?;
-                if found.object > 0 {
+                if found.object > 0 && found.descriptor.is_none() {
                     write!(f, " at {:#x}", found.object)?;
                 }
             }
@@ -124,7 +125,7 @@ impl Dump {
         if let Some(descriptor) = found.descriptor {
             let direction =
                 found.direction.map_or(String::new(), |direction| format!(", {}", direction.name()));
-            write!(f, " (descriptor {descriptor}{direction})")?;
+            write!(f, " {descriptor}{direction}")?;
         }
         let owner = found.owner.map(|mark| {
             let is_owner = |task: &&FoundTask| match mark {

@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use crate::base::clock;
 use crate::runtime::deadlock::Deadlock;
+use crate::runtime::report;
 use crate::runtime::wait_graph::WaitGraph;
 use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::shared::Shared;
@@ -83,7 +84,8 @@ impl Dump {
 
     fn write_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let listed = self.tasks.len() as u64;
-        write!(f, "process {}, {}: {} task(s)", std::process::id(), Utc(self.time), listed + self.unstarted)?;
+        let tasks = report::tasks_in_words(listed + self.unstarted);
+        write!(f, "process {}, {}: {tasks}", std::process::id(), Utc(self.time))?;
         let states = [TaskState::Running, TaskState::Ready, TaskState::Suspended, TaskState::Blocking];
         for state in states {
             let count = self.tasks.iter().filter(|task| task.state() == state).count();
@@ -191,13 +193,14 @@ impl fmt::Display for TaskDump {
             return f.write_str(if is_unread { ", waiting for what cannot be read" } else { "" });
         };
         write!(f, ", waiting for {waits_for}")?;
-        if waits_for.object > 0 {
+        // A descriptor is named by its number.
+        if waits_for.object > 0 && waits_for.descriptor.is_none() {
             write!(f, " at {:#x}", waits_for.object)?;
         }
-        write!(f, " since {} ago", Seconds(waits_for.waited))?;
+        write!(f, ", {} so far", Seconds(waits_for.waited))?;
         match waits_for.deadline {
             Some(deadline) => {
-                write!(f, ", for {} more", Seconds(deadline.saturating_duration_since(clock::now())))
+                write!(f, ", {} left", Seconds(deadline.saturating_duration_since(clock::now())))
             }
             None => Ok(()),
         }
@@ -221,8 +224,7 @@ impl fmt::Display for Grouped<'_> {
         let mut groups: Vec<_> = groups.into_iter().collect();
         groups.sort_by_key(|(_, tasks)| (usize::MAX - tasks.len(), tasks[0].task().id()));
         for ((state, kind, ..), tasks) in groups {
-            let plural = if tasks.len() == 1 { "" } else { "s" };
-            write!(f, "\n{} task{plural} {}", tasks.len(), state.name())?;
+            write!(f, "\n{} {}", report::tasks_in_words(tasks.len() as u64), state.name())?;
             kind.map_or(Ok(()), |kind| write!(f, ", waiting for {kind}"))?;
             for (index, task) in tasks.iter().take(NAMED).enumerate() {
                 write!(f, "{}{}", if index == 0 { ": " } else { ", " }, task.task())?;

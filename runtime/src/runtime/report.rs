@@ -59,5 +59,10 @@ pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<TaskDump> {
 /// Counts the tasks that are left; `started` is the number of those that have started.
 fn count(shared: &Shared, started: usize) -> String {
     let alive = shared.alive().max(started as u64);
-    format!("{alive} task(s), {} of them not started", unstarted(shared, started))
+    format!("{}, {} of them not started", tasks_in_words(alive), unstarted(shared, started))
+}
+
+/// Returns the number of tasks, with the noun.
+pub(super) fn tasks_in_words(count: u64) -> String {
+    format!("{count} task{}", if count == 1 { "" } else { "s" })
 }

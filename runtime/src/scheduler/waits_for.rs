@@ -67,10 +67,9 @@ impl fmt::Display for WaitsFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;
         if let Some(descriptor) = self.descriptor {
-            write!(f, " (descriptor {descriptor}")?;
+            write!(f, " {descriptor}")?;
             self.peer.map_or(Ok(()), |peer| write!(f, ", peer {peer}"))?;
             self.direction.map_or(Ok(()), |direction| write!(f, ", {}", direction.name()))?;
-            f.write_str(")")?;
         }
         match &self.owner {
             Some(Owner::Task(owner)) => write!(f, " of {owner}")?,

@@ -344,7 +344,7 @@ fn an_end_that_takes_long_names_the_tasks_left() {
     let _guard = hang_guard();
     let (status, text) = rerun_until_it_says(
         "abort::an_end_that_takes_long_names_the_tasks_left",
-        "still waits for 1 task(s)",
+        "still waits for 1 task, ",
         1,
     );
     assert!(status.success(), "{text}");

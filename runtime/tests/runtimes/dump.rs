@@ -98,7 +98,7 @@ fn a_dump_tells_the_state_of_each_task() {
     // Woken from afar: it lies in the inbox of the worker that computes.
     assert_eq!(woken.task().state(), TaskState::Ready);
     assert!(
-        dump.to_string().contains("6 task(s), 1 running, 1 ready, 1 suspended, 2 blocking, 1 unstarted"),
+        dump.to_string().contains("6 tasks, 1 running, 1 ready, 1 suspended, 2 blocking, 1 unstarted"),
         "{dump}"
     );
     over.store(true, Ordering::Relaxed);

@@ -6,11 +6,8 @@ use crate::program::{Program, about, both_hang, copy, scratch, shown};
 
 /// Leaves out of a dump what only the process itself tells: its head, and all times.
 fn without_times(dump: &str) -> Vec<String> {
-    let part = |part: &str| {
-        let is_time = part.ends_with(" old") || (part.starts_with("for ") && part.ends_with(" more"));
-        (!is_time).then(|| part.split(" since ").next().expect("one at the least").to_owned())
-    };
-    let line = |line: &str| line.split(", ").filter_map(part).collect::<Vec<_>>().join(", ");
+    let is_time = |part: &&str| [" old", " so far", " left"].iter().any(|end| part.ends_with(end));
+    let line = |line: &str| line.split(", ").filter(|part| !is_time(part)).collect::<Vec<_>>().join(", ");
     dump.lines().skip(1).map(line).collect()
 }
 
