@@ -197,12 +197,10 @@ impl Looks {
             known.seen = self.count;
             let number = known.task;
             match (state, known.sleep) {
-                (TaskState::Suspended, Some((same, place))) if Some(same) == epoch => {
-                    self.times[place] += time
-                }
+                (_, Some((same, place))) if Some(same) == epoch => self.times[place] += time,
                 (TaskState::Suspended | TaskState::Running | TaskState::Blocking, _) => {
                     known.owed += time;
-                    let list = if state == TaskState::Suspended { &mut sleepers } else { &mut threads };
+                    let list = if epoch.is_some() { &mut sleepers } else { &mut threads };
                     list.push((known.owed, task));
                 }
                 _ => _ = self.add(number, state, "", Vec::new(), time),
@@ -214,10 +212,9 @@ impl Looks {
         self.forget(self.count);
     }
 
-    /// Returns false for a task whose state is not asked for. A suspended one may turn out to wait for the blocking pool.
+    /// Returns false for a task whose state is not asked for.
     fn wants(&self, state: TaskState) -> bool {
-        let may_be = |wanted| wanted == TaskState::Blocking && state == TaskState::Suspended;
-        self.state.is_none_or(|wanted| wanted == state || may_be(wanted))
+        self.state.is_none_or(|wanted| wanted == state)
     }
 
     /// Keeps what a walk has found.

@@ -27,7 +27,7 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::blocking::job::{Borrowed, Job, Queued};
@@ -41,7 +41,7 @@ use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::hook_maker;
 use crate::tasks::join_error::JoinError;
 use crate::tasks::switch_hook::Hook;
-use crate::waiter::description::{EndedBy, WaitDescription, WaitRecord};
+use crate::waiter::description::{ON_POOL, WaitRecord};
 use crate::waiter::kind::{RawWake, WakeHandle};
 use crate::waiter::strategy::{Asleep, WaitStrategy, Waking, Withdrawal};
 
@@ -138,9 +138,7 @@ impl<F: FnOnce() -> T, T> WaitStrategy for OnPool<'_, F, T> {
     }
 
     fn record(&self) -> *const WaitRecord {
-        const RECORD: &WaitRecord =
-            &WaitRecord::new(&WaitDescription::new("unblock").ended_by(EndedBy::Pool), ptr::null());
-        RECORD
+        ON_POOL.address()
     }
 }
 

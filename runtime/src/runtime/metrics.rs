@@ -105,9 +105,9 @@ pub struct TaskMetrics {
     pub ready: u64,
     /// Tasks that workers run. Go: `/sched/goroutines/running:goroutines`.
     pub running: u64,
-    /// Tasks that sleep, also for a closure on the blocking pool. Go: `/sched/goroutines/waiting:goroutines`.
+    /// Tasks that sleep. Go: `/sched/goroutines/waiting:goroutines`.
     pub suspended: u64,
-    /// Tasks that run on the blocking pool. Go: `/sched/goroutines/not-in-go:goroutines`.
+    /// Tasks that run on the blocking pool, or sleep for a closure there. Go: `/sched/goroutines/not-in-go:goroutines`.
     pub blocking: u64,
 }
 
@@ -234,16 +234,17 @@ impl RuntimeMetrics {
 impl TaskMetrics {
     fn of(shared: &Shared) -> Self {
         let places = || shared.blocks.iter().map(|block| &block.counters.tasks).chain([&*shared.outside]);
-        let (mut suspended, mut ready, mut running) = (0, 0, 0);
+        let (mut suspended, mut ready, mut running, mut blocking) = (0, 0, 0, 0);
         let ended = task_counts::finished(places());
         for block in &shared.blocks {
             block.registry.walk(|task| match task.state() {
                 TaskState::Suspended => suspended += 1,
                 TaskState::Ready => ready += 1,
+                TaskState::Blocking => blocking += 1,
                 _ => running += 1,
             });
         }
-        let blocking = Pool::of(shared).running().len() as u64;
+        blocking += Pool::of(shared).running().len() as u64;
         let spawned = task_counts::spawned(places());
         let alive = spawned - ended;
         TaskMetrics {

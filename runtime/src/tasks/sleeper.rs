@@ -36,7 +36,7 @@ use crate::base::memory::{self, Words};
 use crate::base::unwinder;
 use crate::coroutine::switch::Coroutine;
 use crate::tasks::header::{BigStack, Header, TaskRef};
-use crate::waiter::description::{self, EndedBy, Found};
+use crate::waiter::description::{self, Found};
 use crate::waiter::word::Snapshot;
 
 /// How often a reader tries to copy a task that runs meanwhile.
@@ -128,10 +128,16 @@ impl TaskRef {
     /// Returns the state by one look, with the epoch of its sleep if it is in one.
     pub(crate) fn glance(self) -> (TaskState, Option<u64>) {
         match Glance::at(self) {
-            Glance::Asleep(word, _) => (TaskState::Suspended, Some(word.epoch)),
+            Glance::Asleep(word, _) => (self.state_asleep(), Some(word.epoch)),
             Glance::Leaving => (TaskState::Running, None),
             Glance::State(state) => (state, None),
         }
+    }
+
+    /// Returns the state of a task that sleeps.
+    fn state_asleep(self) -> TaskState {
+        let is_on_pool = self.record() == description::ON_POOL.address().addr();
+        if is_on_pool { TaskState::Blocking } else { TaskState::Suspended }
     }
 
     /// Returns the set of tasks that the task belongs to.
@@ -210,15 +216,12 @@ impl Reader {
         let mut read = |address, into: &mut [u8]| self.read(saved.get(), address, into);
         let found = description::interpret(task.record(), &mut read)?;
         let header = task.header();
+        let state = task.state_asleep();
         let tick = if header.is_timed() { header.timer.armed_tick() } else { None };
         fence(Ordering::SeqCst);
         if header.coroutine.suspended() != Some(saved) || header.waiter.word.why() != word {
             return None;
         }
-        let state = match found.ended_by {
-            EndedBy::Pool => TaskState::Blocking,
-            _ => TaskState::Suspended,
-        };
         Some((state, Some(Sleep { word, found, tick, frames })))
     }
 

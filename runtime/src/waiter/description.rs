@@ -141,6 +141,10 @@ impl WaitRecord {
         &WaitRecord::new(&WaitDescription::new("unknown").ended_by(EndedBy::Outside), ptr::null());
 }
 
+/// What a task records that sleeps for a closure on the blocking pool. At one address, by which it is known.
+pub(crate) static ON_POOL: WaitRecord<usize> =
+    WaitRecord::new(&WaitDescription::new("unblock").ended_by(EndedBy::Pool), 0);
+
 impl<P> WaitRecord<P> {
     /// Makes a record.
     #[inline(always)]

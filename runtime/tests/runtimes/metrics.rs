@@ -299,6 +299,21 @@ fn each_number_moves_when_its_thing_happens() {
 }
 
 #[test]
+fn a_task_that_sleeps_for_the_pool_is_blocking_as_in_dumps() {
+    let _guard = hang_guard();
+    let runtime = runtime(1);
+    let handle = runtime.handle();
+    let (sender, wait) = held();
+    let sleeper = handle.spawn(|| fibra::unblock(wait));
+    until(|| sleeper.task().state() == task::TaskState::Blocking);
+    let tasks = handle.metrics().tasks;
+    assert_eq!((tasks.alive, tasks.blocking, tasks.suspended, tasks.unstarted), (1, 1, 0, 0));
+    assert!(handle.dump().to_string().contains("1 task, 0 running, 0 ready, 0 suspended, 1 blocking"));
+    drop(sender);
+    sleeper.join().unwrap();
+}
+
+#[test]
 fn counters_add_up_with_census() {
     let _guard = hang_guard();
     let runtime = runtime(2);
