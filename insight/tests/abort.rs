@@ -160,6 +160,29 @@ fn a_task_that_goes_on_after_the_signal_is_shown_where_it_is() {
 }
 
 #[test]
+fn the_dump_before_an_abort_leaves_errno_as_it_was() {
+    const TEST: &str = "the_dump_before_an_abort_leaves_errno_as_it_was";
+    if env::var_os(ROLE).is_some() {
+        extern "C" fn handler(_: libc::c_int) {}
+        let handler: extern "C" fn(libc::c_int) = handler;
+        // SAFETY: the handler does nothing.
+        unsafe { libc::signal(libc::SIGABRT, handler as *const () as usize) };
+        run(|| {
+            // SAFETY: the place is this thread's, and `raise` has no precondition.
+            let errno = unsafe {
+                *libc::__errno_location() = 77;
+                libc::raise(libc::SIGABRT);
+                *libc::__errno_location()
+            };
+            eprintln!("errno {errno}");
+            abort();
+        });
+    }
+    let errors = aborts(TEST, "errno");
+    assert!(errors.contains("errno 77"), "{errors}");
+}
+
+#[test]
 fn two_threads_that_abort_wait_for_one_dump() {
     const TEST: &str = "two_threads_that_abort_wait_for_one_dump";
     if env::var_os(ROLE).is_some() {

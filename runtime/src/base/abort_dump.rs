@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
 use crate::base::clock;
-use crate::base::sigaction::{block, change, no_action};
+use crate::base::sigaction::{block, change, keeping_errno, no_action};
 use crate::base::sys;
 
 /// How long an abort waits for the dump.
@@ -120,7 +120,7 @@ fn own_handle() -> usize {
 
 extern "C" fn handle(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
     let Some(request) = REQUEST.get() else { return };
-    request.ask(context.expose_provenance());
+    keeping_errno(|| request.ask(context.expose_provenance()));
     // SAFETY: the action that was in force before, which the program had set.
     _ = unsafe { change(libc::SIGABRT, Some(&request.previous)) };
     // SAFETY: no precondition. The signal is blocked here, and is delivered when the handler returns.

@@ -28,6 +28,24 @@ pub(crate) unsafe fn change(
     if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Runs a part of a handler, and leaves `errno` to the interrupted code as it was. Async-signal-safe.
+pub(crate) fn keeping_errno(f: impl FnOnce()) {
+    #[cfg(any(target_os = "illumos", target_os = "solaris"))]
+    use libc::___errno as errno;
+    #[cfg(any(target_os = "android", target_os = "netbsd", target_os = "openbsd"))]
+    use libc::__errno as errno;
+    #[cfg(any(target_os = "linux", target_os = "dragonfly"))]
+    use libc::__errno_location as errno;
+    #[cfg(any(target_vendor = "apple", target_os = "freebsd"))]
+    use libc::__error as errno;
+
+    // SAFETY: no precondition; the place is this thread's own, and lasts as long.
+    let (place, kept) = unsafe { (errno(), *errno()) };
+    f();
+    // SAFETY: as above.
+    unsafe { *place = kept };
+}
+
 /// Blocks the signal in the calling thread.
 pub(crate) fn block(signal: libc::c_int) {
     let mut set = no_action().sa_mask;
