@@ -24,6 +24,9 @@ const NAMED: usize = 5;
 /// All tasks of a runtime at one moment; see [`Handle::dump`](crate::Handle::dump).
 ///
 /// Its text has all tasks with their stacks, that of [`grouped`](Dump::grouped) each stack once.
+///
+/// Printing looks up the names of functions. The first time in a process that reads the debug information of the program, which
+/// takes some hundred milliseconds. So print on a plain thread, or in [`unblock`](crate::unblock): a task holds up its worker.
 #[derive(Debug)]
 pub struct Dump {
     pub(super) time: SystemTime,
