@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeMap, HashMap};
+use std::env;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -34,9 +35,11 @@ mod field {
         pub(crate) const PROCESS: u32 = 3;
         pub(crate) const THREAD: u32 = 4;
         pub(crate) const PARENT: u32 = 5;
+        pub(crate) const ORDER_OF_CHILDREN: u32 = 11;
     }
     pub(super) mod process {
         pub(crate) const PID: u32 = 1;
+        pub(crate) const NAME: u32 = 6;
     }
     pub(super) mod thread {
         pub(crate) const PID: u32 = 1;
@@ -57,6 +60,9 @@ const BEGIN: u64 = 1;
 const END: u64 = 2;
 const INSTANT: u64 = 3;
 
+/// The order of tracks by their first events.
+const CHRONOLOGICAL: u64 = 2;
+
 /// Tracks have numbers: these two, and three kinds that lie beside each other.
 const PROCESS: u64 = 4;
 const TASKS: u64 = 8;
@@ -71,6 +77,12 @@ fn track_of_task(task: u64) -> u64 {
 
 fn track_of_spans(task: u64) -> u64 {
     4 * task + 3
+}
+
+/// Returns the name of the program's file.
+fn program() -> String {
+    let file = env::current_exe().ok();
+    file.iter().filter_map(|file| file.file_name()).map(|name| name.to_string_lossy()).collect()
 }
 
 impl Trace {
@@ -178,7 +190,9 @@ impl<W: Write> Writer<'_, W> {
     fn describe_workers(&mut self) -> io::Result<()> {
         let pid = process::id().into();
         self.describe(PROCESS, None, |track| {
-            track.message(field::track::PROCESS, |process| _ = process.number(field::process::PID, pid));
+            track.message(field::track::PROCESS, |process| {
+                process.number(field::process::PID, pid).string(field::process::NAME, &program());
+            });
         })?;
         for (worker, thread) in self.trace.threads.iter().enumerate() {
             let name = format!("worker {worker}");
@@ -192,7 +206,9 @@ impl<W: Write> Writer<'_, W> {
                 }
             })?;
         }
-        self.describe(TASKS, Some(PROCESS), |track| _ = track.string(field::track::NAME, "tasks"))
+        self.describe(TASKS, Some(PROCESS), |track| {
+            track.string(field::track::NAME, "tasks").number(field::track::ORDER_OF_CHILDREN, CHRONOLOGICAL);
+        })
     }
 
     /// Describes the tracks of the tasks with most events, in the order of their ids.

@@ -110,7 +110,7 @@ impl Trace {
     pub(crate) fn label(&self, task: u64) -> String {
         let label = self.labels.get(&task);
         let name = label.and_then(|label| label.name.as_deref());
-        let mut text = format!("{} {task}", name.unwrap_or("task"));
+        let mut text = format!("{} #{task}", name.unwrap_or("task"));
         if let (None, Some(place)) = (name, label.and_then(|label| label.spawned_at)) {
             let file = Path::new(place.file()).file_name().unwrap_or_default();
             // Writing to a string does not fail.
@@ -154,7 +154,7 @@ mod tests {
             vec![(at(1), Event::Spawns(8))],
         ];
         let trace = Trace::new(workers.map(of_one).into(), at(5), Vec::new(), &[]);
-        assert!(trace.label(7).starts_with("task 7 ("));
-        assert_eq!(trace.label(8), "task 8");
+        assert!(trace.label(7).starts_with("task #7 ("));
+        assert_eq!(trace.label(8), "task #8");
     }
 }

@@ -120,8 +120,12 @@ impl Decoded {
             parent.is_none_or(|parent| self.tracks.contains_key(&parent)),
             "{name} has an unknown parent"
         );
-        let thread = track.get(&4).map(Value::message);
-        for ids in [thread, track.get(&3).map(Value::message)].iter().flatten() {
+        let [thread, process] = [4, 3].map(|field| track.get(&field).map(Value::message));
+        if let Some(process) = &process {
+            let program = std::env::current_exe().expect("its path");
+            assert!(program.ends_with(process[&6].text()), "{process:?} is not named as the program");
+        }
+        for ids in [thread, process].iter().flatten() {
             assert_eq!(ids[&1].number(), u64::from(std::process::id()));
         }
         let former = self.tracks.insert(track[&1].number(), (name, parent));

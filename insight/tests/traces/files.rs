@@ -52,7 +52,7 @@ fn a_wake(workers: usize) -> (Decoded, [String; 2]) {
         }
         let decoded = Decoded::of(&recorder.snapshot());
         let names = [&setter, &waiter]
-            .map(|task| format!("{} {}", task.task().name().expect("a name"), task.task().id()));
+            .map(|task| format!("{} #{}", task.task().name().expect("a name"), task.task().id()));
         end([waiter, setter]);
         (decoded, names)
     })
@@ -113,7 +113,7 @@ fn a_wake_from_another_thread_leads_to_the_woken_task() {
         thread::spawn(move || target.unpark()).join().expect("it ends");
         fibra::sleep(Duration::from_millis(1));
         let decoded = Decoded::of(&recorder.snapshot());
-        let woken = format!("parked {}", parked.task().id());
+        let woken = format!("parked #{}", parked.task().id());
         end([parked]);
         (decoded, woken)
     });
@@ -137,7 +137,7 @@ fn user_spans_nest_and_last_over_sleeps() {
             fibra::yield_now();
         }
         let decoded = Decoded::of(&recorder.snapshot());
-        let name = format!("buyer {}", task.task().id());
+        let name = format!("buyer #{}", task.task().id());
         end([task]);
         (decoded, name)
     });
