@@ -188,6 +188,16 @@ fn readers_writers_read_whole_triples() {
 }
 
 #[test]
+fn trace_writes_what_it_has_recorded() {
+    let path = std::env::temp_dir().join(format!("shop-{}.pftrace", std::process::id()));
+    let text = prints("trace", &[path.to_str().expect("a path that is text")]);
+    let length = std::fs::metadata(&path).expect("the file").len();
+    std::fs::remove_file(path).expect("it is there");
+    let events: u64 = text.trim_end().strip_suffix(" events").expect("a number").parse().expect("a number");
+    assert!(events > 200 && length > 10 * events, "{length} bytes for {text}");
+}
+
+#[test]
 fn philosophers_all_eat_and_none_beside_an_eater() {
     for workers in ["1", "2"] {
         let text = prints("philosophers", &["2000", workers]);
