@@ -101,7 +101,8 @@ impl Tables {
                 location.message(4, |place| _ = place.number(1, id).number(2, (*line).into()));
             });
             message.message(5, |function| {
-                _ = function.number(1, id).number(2, *name).number(3, *name).number(4, *file);
+                // No name of the system (field 3): pprof cuts those that are equal to `name` at `<` and `(`.
+                _ = function.number(1, id).number(2, *name).number(4, *file);
             });
         }
         self.strings.values().iter().for_each(|text| _ = message.string(6, text));

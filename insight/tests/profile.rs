@@ -238,6 +238,7 @@ fn a_profile_is_a_valid_pprof() {
         .into_iter()
         .map(|function| {
             let function = fields(function);
+            assert!(all(&function, 3).is_empty(), "pprof takes it for a name of C++");
             (number(&function, 1), string(&function, 2))
         })
         .collect();
