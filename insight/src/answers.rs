@@ -117,7 +117,7 @@ impl Answers {
         let profiler = Profiler { rate, state };
         let _one = match self.profiling.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                let text = "another profile is being taken: there is one at a time";
+                let text = "another profile is being taken: ask again when it has ended";
                 return Err(Response::refusal(UNAVAILABLE, text));
             }
             // A profile that panicked has left nothing behind.
@@ -135,7 +135,11 @@ impl Answers {
     fn trace(&self, request: &Request, client: &Connection) -> Result<Response, Response> {
         let seconds = request.number("seconds", 1, 1, MOST_SECONDS)?;
         let unavailable = |error| Response::refusal(UNAVAILABLE, error);
-        let recorder = FlightRecorder::start(&self.runtime).map_err(unavailable)?;
+        let recorder = FlightRecorder::start(&self.runtime).map_err(|_| {
+            let text =
+                "another client takes a trace, or the program has a recorder: ask again when that has ended";
+            Response::refusal(UNAVAILABLE, text)
+        })?;
         sleep(clock::machine(), Duration::from_secs(seconds.into()), || self.is_over(client));
         let mut file = Vec::new();
         recorder.snapshot().write_perfetto(&mut file).map_err(unavailable)?;
