@@ -28,6 +28,12 @@ impl<T: Clone + Eq + Hash> Interner<T> {
         })
     }
 
+    /// Returns the number of a value, or that of `other` if the value is new and there are `most` already.
+    pub(crate) fn number_or(&mut self, value: T, most: usize, other: T) -> usize {
+        let has_room = self.values.len() < most || self.numbers.contains_key(&value);
+        self.number(if has_room { value } else { other })
+    }
+
     /// Returns the value with that number.
     pub(crate) fn value(&self, number: usize) -> &T {
         &self.values[number]
@@ -36,5 +42,18 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     /// Returns the values, each at the index that is its number.
     pub(crate) fn values(&self) -> &[T] {
         &self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_beyond_the_bound_share_a_number() {
+        let mut names = Interner::default();
+        let numbers = ["a", "b", "c", "a", "d"].map(|name| names.number_or(name, 2, "(other)"));
+        assert_eq!(numbers, [0, 1, 2, 0, 2]);
+        assert_eq!(names.values(), ["a", "b", "(other)"]);
     }
 }

@@ -21,6 +21,9 @@ const MOST_SLEEPERS: usize = 1000;
 /// The most threads that are sampled at one look, each of which takes as long as some ten walks.
 const MOST_THREADS: usize = 32;
 
+/// How many names of tasks a profile tells apart.
+const MOST_NAMES: usize = 10_000;
+
 /// The part of the time that looks may take.
 const SHARE: u32 = 20;
 
@@ -192,7 +195,8 @@ impl Looks {
                 continue;
             }
             let tasks = &mut self.tasks;
-            let new = || Known { task: tasks.number(name(&task)), ..Known::default() };
+            let mut number = || tasks.number_or(name(&task), MOST_NAMES, "(other)".into());
+            let new = || Known { task: number(), ..Known::default() };
             let known = self.known.entry(task.id()).or_insert_with(new);
             known.seen = self.count;
             let number = known.task;
