@@ -245,6 +245,29 @@ fn a_snapshot_answers_while_every_worker_computes() {
 }
 
 #[test]
+fn a_worker_that_a_task_holds_all_the_while_shows_its_run() {
+    let runtime = runtime(1);
+    let over = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&over);
+    let (sender, begun) = mpsc::channel();
+    let holder = task::Builder::new().name("holder").spawn_on(&runtime.handle(), move || {
+        sender.send(task::current().id()).expect("it is received");
+        while !flag.load(Ordering::Relaxed) {
+            std::hint::spin_loop();
+        }
+    });
+    let id = begun.recv().expect("it begins");
+    let trace = record(&runtime).snapshot();
+    let decoded = Decoded::of(&trace);
+    end(&over, vec![holder]);
+    let [run] = trace.events() else { panic!("{:?}", trace.events()) };
+    assert!(matches!(run.event, Event::Runs(task) if task == id));
+    let name = format!("holder #{id}");
+    assert_eq!(decoded.names(decoded.track("", "worker 0")), [name.as_str(), ""]);
+    assert_eq!(decoded.names(decoded.track("tasks", &name)), ["runs on worker 0", ""]);
+}
+
+#[test]
 fn a_stall_takes_a_snapshot() {
     let limit = Duration::from_millis(20);
     let (told, stalls) = mpsc::channel();

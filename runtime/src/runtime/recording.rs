@@ -13,6 +13,7 @@ use crate::scheduler::current;
 use crate::scheduler::event::{self, Event, Track};
 use crate::scheduler::shared::{Shared, StallHook};
 use crate::scheduler::worker::Worker;
+use crate::tasks::sleeper::TaskState;
 use crate::tasks::task::Task;
 
 /// Makes the workers of a runtime record what they do, until dropped.
@@ -80,11 +81,19 @@ impl Recording {
     }
 
     /// Returns what is recorded of each worker. Nothing is stopped.
+    ///
+    /// A task that has held its worker ever since the begin is shown as one run.
     pub fn read(&self) -> Vec<Recorded> {
         let of_worker = |(track, block): (&Arc<Track>, &Arc<Block>)| {
             let ((events, lost), now) = (track.read(), Cycles::of_machine().read());
             let timed = |(count, event)| (self.since_begin(now, count), event);
-            let events = events.into_iter().map(timed).collect();
+            let mut events: Vec<_> = events.into_iter().map(timed).collect();
+            if events.is_empty() {
+                // The worker has not looked for the track since the begin, or it rests.
+                let tasks = block.registry.tasks();
+                let held_by = tasks.iter().find(|task| task.glance().0 == TaskState::Running);
+                events.extend(held_by.map(|task| (Duration::ZERO, Event::Runs(task.id()))));
+            }
             Recorded { thread: block.thread(), events, lost }
         };
         self.tracks.iter().zip(&self.shared.blocks).map(of_worker).collect()
