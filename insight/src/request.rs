@@ -71,9 +71,15 @@ impl Request {
         if !path.starts_with('/') {
             return Err(Response::wrong("the target of the request is no path"));
         }
-        let field = |name: &str| {
-            let field = parsed.headers.iter().find(|field| field.name.eq_ignore_ascii_case(name));
-            field.map_or(String::new(), |field| String::from_utf8_lossy(field.value).into_owned())
+        let fields = |name: &'static str| {
+            parsed.headers.iter().filter(move |field| field.name.eq_ignore_ascii_case(name))
+        };
+        if fields("host").count() > 1 {
+            return Err(Response::wrong("the request has more than one Host"));
+        }
+        let field = |name| {
+            let first = fields(name).next();
+            first.map_or(String::new(), |field| String::from_utf8_lossy(field.value).into_owned())
         };
         Ok(Some(Request {
             is_head: method == "HEAD",
@@ -127,8 +133,9 @@ impl Request {
             let text = format_args!("the host is {host:?}, and may be localhost or a loopback address");
             return Err(Response::refusal("403 Forbidden", text));
         }
-        let given = self.authorization.strip_prefix("Bearer ");
-        if given.is_none_or(|given| !is_equal(given.trim().as_bytes(), token.as_bytes())) {
+        let (scheme, given) = self.authorization.split_once(' ').unwrap_or_default();
+        let is_known = is_equal(given.trim().as_bytes(), token.as_bytes());
+        if !scheme.eq_ignore_ascii_case("bearer") || !is_known {
             let text = "the token is missing or wrong: send it as `Authorization: Bearer TOKEN`";
             return Err(Response::refusal("401 Unauthorized\r\nWWW-Authenticate: Bearer", text));
         }
@@ -206,6 +213,7 @@ mod tests {
             ("GET /tasks\r\n\r\n", "400"),
             ("GET * HTTP/1.1\r\n\r\n", "400"),
             ("GET http://a/tasks HTTP/1.1\r\n\r\n", "400"),
+            ("GET / HTTP/1.1\r\nHost: a\r\nhost: a\r\n\r\n", "400"),
             ("POST /tasks HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "405"),
             (&format!("GET / HTTP/1.1\r\nA: {}\r\n\r\n", "a".repeat(HEAD)), "431"),
             (&format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(FIELDS + 1)), "431"),

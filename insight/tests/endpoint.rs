@@ -169,6 +169,13 @@ fn loopback_wants_a_token_and_checks_host() {
             assert_eq!(status, 401, "{wrong}");
             assert!(body.contains("the token is missing or wrong"), "{body}");
         }
+        assert_eq!(
+            ask(&own, &format!("authorization: bEARER  {TOKEN}\r\n")).0,
+            200,
+            "the scheme has no case"
+        );
+        let twice = format!("Host: example.com\r\n{right}");
+        assert_eq!(ask(&own, &twice), (400, "the request has more than one Host\n".to_owned()));
         let (status, body) = ask(&format!("example.com:{}", address.port()), &right);
         assert_eq!(status, 403);
         assert!(body.contains("\"example.com:"), "{body}");
