@@ -51,7 +51,8 @@ enum Place {
 impl Endpoint {
     /// Returns an endpoint at a Unix socket, which the user of the process and root can connect to.
     ///
-    /// Its file gets the mode 0600, and the system is asked for the user of each client. The directory must exist.
+    /// Its file gets the mode 0600, and the system is asked for the user of each client. The directory must exist. A file
+    /// beside it, whose name ends in `.lock`, keeps other endpoints away as long as it is locked.
     pub fn unix(runtime: &Handle, path: impl Into<PathBuf>) -> Self {
         Endpoint { runtime: runtime.clone(), place: Place::Unix(path.into()) }
     }
@@ -137,7 +138,7 @@ pub fn serve(endpoint: Endpoint) -> io::Result<Serving> {
     Ok(serving)
 }
 
-/// Stops an endpoint when it is dropped, and removes the file of its socket.
+/// Stops an endpoint when it is dropped, and removes the files of its socket.
 ///
 /// It does not wait for answers that are under way. They go on; a profile is cut short.
 #[must_use = "the endpoint stops when this is dropped"]

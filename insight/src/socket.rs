@@ -7,13 +7,12 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{Mode, fchmod};
+use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, fstat, open};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -24,14 +23,27 @@ use crate::sys;
 /// How many clients wait for their turn.
 const BACKLOG: i32 = 64;
 
+/// The mode of files.
+const OWNER: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// How a path is in use.
+const LISTENS: &str = "is in use: another endpoint or process listens on it";
+
 /// How much input after a request is read, and ignored.
 const MOST_IGNORED: u64 = 64 * 1024;
 
-/// A socket that takes connections. A Unix socket's file goes with it.
+/// A socket that takes connections. The files of a Unix socket go with it.
 pub(crate) struct Listener {
     socket: OwnedFd,
-    /// The file of a Unix socket, with its identity.
-    file: Option<(PathBuf, (u64, u64))>,
+    files: Vec<OwnFile>,
+}
+
+/// A file that this endpoint has made, with its identity.
+struct OwnFile {
+    path: PathBuf,
+    id: (u64, u64),
+    /// Of a lock, which is held as long as this is open.
+    _lock: Option<OwnedFd>,
 }
 
 /// A connection, whose reads and writes fail after the time that was given.
@@ -43,25 +55,21 @@ pub(crate) struct Connection {
 impl Listener {
     /// Listens on a Unix socket with mode 0600. A file that a process has left that has ended is replaced.
     pub(crate) fn unix(path: &Path) -> io::Result<Self> {
-        let explain = |error: Errno| explain(path, error);
         if path.as_os_str().is_empty() {
             // The system would make up a name that every user can connect to.
             return Err(io::Error::new(ErrorKind::InvalidInput, "the path of the endpoint is empty"));
         }
-        let address = SocketAddrUnix::new(path).map_err(explain)?;
-        let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        // Linux makes the file with the mode of the socket.
-        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
-        if let Err(error) = net::bind(&socket, &address) {
-            if error != Errno::ADDRINUSE {
-                return Err(explain(error));
+        let address = SocketAddrUnix::new(path).map_err(|error| explain(path, error))?;
+        // From before the socket is looked at until it is removed: another program would take one for a stale file that is not
+        // listened on yet.
+        let lock = lock(path)?;
+        match listen(path, &address) {
+            Ok((socket, file)) => Ok(Listener { socket, files: vec![file, lock] }),
+            Err(error) => {
+                lock.remove();
+                Err(error)
             }
-            remove_stale(path)?;
-            net::bind(&socket, &address).map_err(explain)?;
         }
-        let file = Some((path.into(), id_of(path)?));
-        net::listen(&socket, BACKLOG)?;
-        Ok(Listener { socket, file })
     }
 
     /// Listens on a port of a loopback address, and refuses all other addresses.
@@ -74,7 +82,7 @@ impl Listener {
             io::Error::new(error.kind(), format!("the endpoint cannot listen on {address}: {error}"))
         })?;
         let local = listener.local_addr()?;
-        Ok((Listener { socket: listener.into(), file: None }, local))
+        Ok((Listener { socket: listener.into(), files: Vec::new() }, local))
     }
 
     /// Waits for a client.
@@ -83,15 +91,20 @@ impl Listener {
         Ok(Connection { socket, until: clock::machine() })
     }
 
-    /// Ends all waits for clients, now and later, and removes the file.
+    /// Ends all waits for clients, now and later, and removes the files.
     pub(crate) fn stop(&self) {
         // It listens, so there is nothing to fail but a client that goes at this moment.
         _ = net::shutdown(&self.socket, net::Shutdown::Both);
-        if let Some((path, own)) = &self.file
-            && id_of(path).is_ok_and(|id| id == *own)
-        {
+        self.files.iter().for_each(OwnFile::remove);
+    }
+}
+
+impl OwnFile {
+    /// Removes the file, unless it is another one by now.
+    fn remove(&self) {
+        if id_of(&self.path).is_ok_and(|id| id == self.id) {
             // Gone already, or in a directory that has become read-only.
-            _ = fs::remove_file(path);
+            _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -152,18 +165,62 @@ fn timed_out(error: Errno) -> io::Error {
     if error == Errno::AGAIN { ErrorKind::TimedOut.into() } else { error.into() }
 }
 
-/// Removes a socket's file on which no process listens.
-fn remove_stale(path: &Path) -> io::Result<()> {
-    let in_use = match UnixStream::connect(path) {
-        Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-            if fs::symlink_metadata(path)?.file_type().is_socket() {
-                return fs::remove_file(path);
-            }
-            "exists, and is no socket"
+/// Locks the file beside a socket, which programs hold that listen there or are about to.
+fn lock(socket: &Path) -> io::Result<OwnFile> {
+    let mut path = socket.as_os_str().to_owned();
+    path.push(".lock");
+    let path = PathBuf::from(path);
+    // It may be the file of another user, and a pipe.
+    let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    loop {
+        let file = open(&path, flags, OWNER).map_err(|error| explain(socket, error))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => return Err(in_use(socket, LISTENS)),
+            Err(error) => return Err(explain(socket, error)),
         }
-        _ => "is in use: another endpoint or process listens on it",
-    };
-    Err(io::Error::new(ErrorKind::AddrInUse, format!("the endpoint {} {in_use}", path.display())))
+        let opened = fstat(&file)?;
+        let id = (opened.st_dev, opened.st_ino);
+        // Its last holder may have removed it after it was opened.
+        if id_of(&path).is_ok_and(|current| current == id) {
+            return Ok(OwnFile { path, id, _lock: Some(file) });
+        }
+    }
+}
+
+/// Listens at a path that is locked.
+fn listen(path: &Path, address: &SocketAddrUnix) -> io::Result<(OwnedFd, OwnFile)> {
+    let socket = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    // Linux makes the file with the mode of the socket.
+    fchmod(&socket, OWNER)?;
+    if let Err(error) = net::bind(&socket, address) {
+        if error != Errno::ADDRINUSE {
+            return Err(explain(path, error));
+        }
+        remove_stale(path, address)?;
+        net::bind(&socket, address).map_err(|error| explain(path, error))?;
+    }
+    let file = OwnFile { path: path.into(), id: id_of(path)?, _lock: None };
+    net::listen(&socket, BACKLOG)?;
+    Ok((socket, file))
+}
+
+/// Removes a socket's file on which no process listens.
+fn remove_stale(path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
+    // A connection to a full queue would wait.
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let client = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match net::connect(&client, address) {
+        Err(Errno::CONNREFUSED) if fs::symlink_metadata(path)?.file_type().is_socket() => {
+            fs::remove_file(path)
+        }
+        Err(Errno::CONNREFUSED) => Err(in_use(path, "exists, and is no socket")),
+        _ => Err(in_use(path, LISTENS)),
+    }
+}
+
+fn in_use(path: &Path, how: &str) -> io::Error {
+    io::Error::new(ErrorKind::AddrInUse, format!("the endpoint {} {how}", path.display()))
 }
 
 /// Says what is wrong with the path of a socket.

@@ -5,20 +5,23 @@ mod common;
 use std::fs::{self, Permissions};
 use std::hint;
 use std::io::{ErrorKind, Read, Write};
+use std::iter;
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use common::until_asleep;
 use fibra_insight::{Endpoint, FlightRecorder, Serving, serve};
 use fibra_runtime::{self as fibra, Runtime};
+use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 const TOKEN: &str = "a-token-of-the-tests";
 
@@ -82,7 +85,7 @@ impl Drop for SetAtEnd {
 #[test]
 fn an_endpoint_answers_while_every_worker_computes() {
     let served = Served::new("computes");
-    let (stop, begun) = (Arc::new(AtomicBool::new(false)), Arc::new(std::sync::Barrier::new(3)));
+    let (stop, begun) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(3)));
     let tasks: Vec<_> = (0..2)
         .map(|worker| {
             let (stop, begun) = (Arc::clone(&stop), Arc::clone(&begun));
@@ -223,6 +226,50 @@ fn a_socket_that_a_process_has_left_is_replaced() {
     let runtime = Runtime::builder().workers(1).build().unwrap();
     let served = Served { serving: serve(Endpoint::unix(&runtime.handle(), &path)).unwrap(), path, runtime };
     assert_eq!(served.get("/").0, 200);
+}
+
+#[test]
+fn one_of_many_gets_the_socket_that_a_process_has_left() {
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let path = socket_path("race");
+    for _ in 0..20 {
+        drop(UnixListener::bind(&path).unwrap());
+        let start = Barrier::new(4);
+        let attempt = || {
+            start.wait();
+            serve(Endpoint::unix(&runtime.handle(), &path))
+        };
+        let made = thread::scope(|scope| {
+            let threads = [0; 4].map(|_| scope.spawn(attempt));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        let (served, refused): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
+        assert_eq!(served.len(), 1);
+        for error in refused.into_iter().map(Result::unwrap_err) {
+            assert_eq!(error.kind(), ErrorKind::AddrInUse, "{error}");
+        }
+        let client = UnixStream::connect(&path).expect("the file is that of the one");
+        assert_eq!(exchange(client, "GET / HTTP/1.1\r\n\r\n").0, 200);
+        drop(served);
+        assert!(!path.exists() && !socket_path("race.lock").exists(), "its files go with it");
+    }
+}
+
+#[test]
+fn a_socket_whose_queue_is_full_is_in_use() {
+    let path = socket_path("full");
+    let socket = || net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None);
+    let (listener, address) = (socket().unwrap(), SocketAddrUnix::new(&path).unwrap());
+    net::bind(&listener, &address).unwrap();
+    net::listen(&listener, 0).unwrap();
+    let connect = |client: &OwnedFd| net::connect(client, &address);
+    let clients: Vec<_> =
+        iter::repeat_with(|| socket().unwrap()).take_while(|client| connect(client).is_ok()).collect();
+    let runtime = Runtime::builder().workers(1).build().unwrap();
+    let (kind, text) = error(Endpoint::unix(&runtime.handle(), &path));
+    assert_eq!(kind, ErrorKind::AddrInUse, "{text}");
+    assert!(!clients.is_empty() && path.exists());
+    fs::remove_file(&path).unwrap();
 }
 
 #[test]
