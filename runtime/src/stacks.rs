@@ -9,4 +9,5 @@ pub use crate::base::unwinder::{SavedContext, Symbol, Unwinder, install};
 pub use crate::scheduler::note::VERSION;
 pub use crate::tasks::header::Layout;
 pub use crate::tasks::join_error::describe;
+pub use crate::tasks::sleeper::counts_by_state;
 pub use crate::waiter::description::{EndedBy, Found, OwnerMark, interpret};

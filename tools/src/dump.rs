@@ -3,17 +3,19 @@
 #![forbid(unsafe_code)]
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
 use fibra_insight::outside::{Modules, Symbols, Walker};
-use fibra_runtime::stacks::{Found, OwnerMark, describe};
-use fibra_runtime::task::{Backtrace, TaskState};
+use fibra_runtime::stacks::{Found, OwnerMark, VERSION, counts_by_state, describe};
+use fibra_runtime::task::Backtrace;
 
 use crate::image::{self, Result};
+use crate::modules::Loaded;
+use crate::printable::printable;
 use crate::sys::Stopped;
 use crate::tasks::{self, FoundTask};
 use crate::{core_file, modules, process};
@@ -28,6 +30,8 @@ use crate::{core_file, modules, process};
 /// ```
 pub struct Dump {
     head: String,
+    /// Of tables of another copy of fibra, which cannot be read.
+    other_version: Option<u32>,
     tasks: Vec<FoundTask>,
     /// In the order of the tasks; `None` for one without a stack.
     stacks: Vec<Option<Backtrace>>,
@@ -40,7 +44,7 @@ impl Dump {
     /// There is no such process, the caller may not look into it, or it does not use this version of fibra.
     pub fn of_process(pid: i32) -> Result<Self> {
         let mut image = process::open(pid)?;
-        let (modules, roots) = modules::of(&image)?;
+        let Loaded { modules, roots, other_version } = modules::of(&image)?;
         image.memory = image::by_pages(image.memory);
         let begin = Instant::now();
         let copy = || Stopped::stop(pid).map(|stopped| tasks::copy(&image, &roots, &stopped.contexts()));
@@ -48,7 +52,7 @@ impl Dump {
         let tasks = thread::scope(|scope| scope.spawn(copy).join().expect("no panic"));
         let tasks = tasks.map_err(|error| process::refused(pid, &error))?;
         let head = format!("{}, stopped for {:.1} ms", image.title, begin.elapsed().as_secs_f64() * 1e3);
-        Ok(Dump::new(head, tasks, &modules))
+        Ok(Dump { other_version, ..Dump::new(head, tasks, &modules) })
     }
 
     /// Takes a dump of a core file, of the program `exe` or the one that the file names.
@@ -58,9 +62,9 @@ impl Dump {
     /// has left the core, or does not use this version of fibra.
     pub fn of_core(path: &Path, exe: Option<&Path>) -> Result<Self> {
         let (image, threads) = core_file::open(path, exe)?;
-        let (modules, roots) = modules::of(&image)?;
+        let Loaded { modules, roots, other_version } = modules::of(&image)?;
         let tasks = tasks::copy(&image, &roots, &threads);
-        Ok(Dump::new(format!("core {}", image.title), tasks, &modules))
+        Ok(Dump { other_version, ..Dump::new(format!("core {}", image.title), tasks, &modules) })
     }
 
     fn new(head: String, tasks: Vec<FoundTask>, modules: &Arc<Modules>) -> Self {
@@ -75,7 +79,7 @@ impl Dump {
             let frames = places.iter().map(|place| (place.0, functions[place].clone()));
             (!places.is_empty()).then(|| Backtrace::new(frames, is_complete))
         };
-        Dump { head, tasks, stacks: walks.into_iter().map(backtrace).collect() }
+        Dump { head, other_version: None, tasks, stacks: walks.into_iter().map(backtrace).collect() }
     }
 }
 
@@ -93,34 +97,41 @@ fn walk(walker: &mut Walker, task: &FoundTask) -> (Vec<(usize, bool)>, bool) {
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plural = if self.tasks.len() == 1 { "" } else { "s" };
-        write!(f, "{}: {} started task{plural}", self.head, self.tasks.len())?;
-        for state in [TaskState::Running, TaskState::Ready, TaskState::Suspended, TaskState::Blocking] {
-            let count = self.tasks.iter().filter(|task| task.state == state).count();
-            write!(f, ", {count} {}", state.name())?;
+        let counts = counts_by_state(self.tasks.iter().map(|task| task.state));
+        writeln!(f, "{}: {} started task{plural}{counts}", printable(&self.head), self.tasks.len())?;
+        if let Some(version) = self.other_version {
+            writeln!(
+                f,
+                "not shown: tables of tasks of version {version}; this tool reads version {VERSION}"
+            )?;
         }
-        writeln!(f)?;
         for (task, stack) in self.tasks.iter().zip(&self.stacks) {
-            write!(f, "\n{task} {}", task.state.name())?;
-            if let (Some(_), Some(place)) = (&task.name, &task.spawned_at) {
-                write!(f, ", spawned at {place}")?;
-            }
-            if let Some(found) = &task.waits_for {
-                f.write_str(", waiting for ")?;
-                self.write_wait(f, found)?;
-                if found.object > 0 && found.descriptor.is_none() {
-                    write!(f, " at {:#x}", found.object)?;
-                }
-            }
-            writeln!(f)?;
+            writeln!(f, "\n{}", printable(&self.headline(task)?))?;
             let lines = stack.as_ref().map(Backtrace::to_string).unwrap_or_default();
-            lines.lines().try_for_each(|line| writeln!(f, "  {line}"))?;
+            lines.lines().try_for_each(|line| writeln!(f, "  {}", printable(line)))?;
         }
         Ok(())
     }
 }
 
 impl Dump {
-    fn write_wait(&self, f: &mut fmt::Formatter<'_>, found: &Found) -> fmt::Result {
+    /// Returns the line about a task.
+    fn headline(&self, task: &FoundTask) -> std::result::Result<String, fmt::Error> {
+        let mut line = format!("{task} {}", task.state.name());
+        if let (Some(_), Some(place)) = (&task.name, &task.spawned_at) {
+            write!(line, ", spawned at {place}")?;
+        }
+        if let Some(found) = &task.waits_for {
+            line.push_str(", waiting for ");
+            self.write_wait(&mut line, found)?;
+            if found.object > 0 && found.descriptor.is_none() {
+                write!(line, " at {:#x}", found.object)?;
+            }
+        }
+        Ok(line)
+    }
+
+    fn write_wait(&self, f: &mut String, found: &Found) -> fmt::Result {
         f.write_str(&found.name)?;
         if let Some(descriptor) = found.descriptor {
             let direction =

@@ -6,6 +6,7 @@ pub mod dump;
 mod elf;
 mod image;
 mod modules;
+pub mod printable;
 mod process;
 mod sys;
 mod tasks;

@@ -11,31 +11,41 @@ use fibra_runtime::stacks::VERSION;
 use crate::elf::{self, Header, ProgramHeader};
 use crate::image::{Image, Mapping, Result};
 
-/// Returns the loaded code, and where the roots of fibra's tables are.
-pub(crate) fn of(image: &Image) -> Result<(Arc<Modules>, Vec<usize>)> {
-    let (mut objects, mut roots) = (Vec::new(), Vec::new());
+/// What is loaded in a process that uses fibra.
+pub(crate) struct Loaded {
+    pub(crate) modules: Arc<Modules>,
+    /// Where the roots of fibra's tables are.
+    pub(crate) roots: Vec<usize>,
+    /// The version of tables that are of another layout.
+    pub(crate) other_version: Option<u32>,
+}
+
+/// Returns the loaded code, and the tables of fibra.
+pub(crate) fn of(image: &Image) -> Result<Loaded> {
+    let (mut objects, mut roots, mut other_version) = (Vec::new(), Vec::new(), None);
     for mapping in &image.mappings {
         if let Some((object, notes)) = object(image, mapping) {
             objects.push(object);
             for (version, root) in notes {
-                if version != VERSION {
-                    let title = &image.title;
-                    return Err(format!(
-                        "{title} has tables of version {version}; this tool reads version {VERSION}"
-                    ));
+                match version {
+                    VERSION => roots.push(root),
+                    _ => other_version = Some(version),
                 }
-                roots.push(root);
             }
         }
     }
     if roots.is_empty() {
-        return Err(format!("{} does not use fibra: it has no note of that name", image.title));
+        let title = &image.title;
+        return Err(match other_version {
+            Some(version) => {
+                format!("{title} has tables of version {version}; this tool reads version {VERSION}")
+            }
+            None => format!("{title} does not use fibra: it has no note of that name"),
+        });
     }
     let memory = Arc::clone(&image.memory);
-    Ok((
-        Arc::new(Modules::of(objects, Box::new(move |address, into: &mut [u8]| memory(address, into)))),
-        roots,
-    ))
+    let modules = Modules::of(objects, Box::new(move |address, into: &mut [u8]| memory(address, into)));
+    Ok(Loaded { modules: Arc::new(modules), roots, other_version })
 }
 
 /// Returns the object that begins at that mapping, and its notes of fibra: the version, and where the root is.

@@ -15,7 +15,7 @@ use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::shared::Shared;
 use crate::scheduler::waits::TaskDump;
 use crate::scheduler::waits_for::WaitsFor;
-use crate::tasks::sleeper::{Frames, TaskState};
+use crate::tasks::sleeper::{Frames, TaskState, counts_by_state};
 use crate::tasks::task::Task;
 
 /// How many tasks of a group are named.
@@ -89,11 +89,7 @@ impl Dump {
         let listed = self.tasks.len() as u64;
         let tasks = report::tasks_in_words(listed + self.unstarted);
         write!(f, "process {}, {}: {tasks}", std::process::id(), Utc(self.time))?;
-        let states = [TaskState::Running, TaskState::Ready, TaskState::Suspended, TaskState::Blocking];
-        for state in states {
-            let count = self.tasks.iter().filter(|task| task.state() == state).count();
-            write!(f, ", {count} {}", state.name())?;
-        }
+        f.write_str(&counts_by_state(self.tasks.iter().map(TaskDump::state)))?;
         let unstarted = self.tasks.iter().filter(|task| task.state() == TaskState::Unstarted).count();
         writeln!(f, ", {} unstarted", unstarted as u64 + self.unstarted)
     }

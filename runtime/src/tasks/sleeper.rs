@@ -74,6 +74,13 @@ impl TaskState {
     }
 }
 
+/// Counts started tasks by state, as text. A comma comes before each count.
+pub fn counts_by_state(states: impl Iterator<Item = TaskState> + Clone) -> String {
+    let known = [TaskState::Running, TaskState::Ready, TaskState::Suspended, TaskState::Blocking];
+    let count = |state: TaskState| states.clone().filter(|found| *found == state).count();
+    known.map(|state| format!(", {} {}", count(state), state.name())).concat()
+}
+
 /// The frames of a stack.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Frames {

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use fibra_tools::dump::Dump;
+use fibra_tools::printable::printable;
 
 /// Shows what the tasks of another process do, or did when it left a core file.
 #[derive(Parser)]
@@ -35,7 +36,7 @@ fn main() -> ExitCode {
     match shown {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("fibra-dump: {error}");
+            eprintln!("fibra-dump: {}", printable(&error));
             ExitCode::FAILURE
         }
     }

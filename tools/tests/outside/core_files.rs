@@ -2,13 +2,15 @@
 
 use std::fs;
 
+use fibra_tools::printable::printable;
+
 use crate::program::{Program, about, both_hang, copy, scratch, shown};
 
 /// Leaves out of a dump what only the process itself tells: its head, and all times.
 fn without_times(dump: &str) -> Vec<String> {
     let is_time = |part: &&str| [" old", " so far", " left"].iter().any(|end| part.ends_with(end));
     let line = |line: &str| line.split(", ").filter(|part| !is_time(part)).collect::<Vec<_>>().join(", ");
-    dump.lines().skip(1).map(line).collect()
+    dump.lines().skip(1).map(|shown| line(&printable(shown))).collect()
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn a_process_is_dumped_from_outside_while_its_workers_hang() {
     let program = Program::hanging();
     let dump = shown(&["--pid", &program.pid()]);
     assert!(
-        dump.lines().next().is_some_and(|head| head.contains("2 running, 0 ready, 7 suspended")),
+        dump.lines().next().is_some_and(|head| head.contains("2 running, 0 ready, 8 suspended")),
         "{dump}"
     );
     both_hang(&dump);
@@ -55,6 +55,30 @@ fn assert_is_let_go(program: &Program) {
         assert!(status.contains("TracerPid:\t0\n"), "{status}");
         assert!(!status.contains("State:\tt") && !status.contains("State:\tT"), "{status}");
     }
+}
+
+#[test]
+fn names_are_shown_without_control_characters() {
+    let program = Program::start();
+    let dump = shown(&["--pid", &program.pid()]);
+    assert!(!dump.contains(|letter: char| letter.is_control() && letter != '\n'), "{dump:?}");
+    assert!(dump.contains(r"task 'r\u{1b}[31med' (id "), "{dump}");
+}
+
+#[test]
+fn a_copy_of_fibra_of_another_version_hides_only_its_own_tasks() {
+    let [source, library] = ["note", "library"].map(scratch);
+    let note = r#"__asm__(".pushsection .note.fibra,\"a\",%note\n.long 6,8,99\n.asciz \"fibra\"\n.balign 4\n.quad 0\n.popsection");
+int used(void) { return 1; }"#;
+    fs::write(&source.0, note).expect("the source");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-xc"]).arg(&source.0).arg("-o").arg(&library.0);
+    assert!(cc.status().expect("cc runs").success());
+    let program = Program::beside(&library.0);
+    let dump = shown(&["--pid", &program.pid()]);
+    let line = "\nnot shown: tables of tasks of version 99; this tool reads version 1\n";
+    assert_eq!(dump.matches(line).count(), 1, "{dump}");
+    assert!(about(&dump, "customer").contains("waiting for mutex of task 'auditor'"), "{dump}");
 }
 
 #[test]

@@ -58,6 +58,8 @@ fn program() {
         deep(1, &mut || task::on_big_stack(1 << 20, || _ = deep(1, &mut task::park)));
     });
     let (mut reader, _writer) = UnixStream::pair().expect("a pair");
+    let red = named("r\x1b[31med").spawn_on(&runtime.handle(), || task::park());
+    until_asleep(red.task());
     let reader = named("reader").spawn_on(&runtime.handle(), move || reader.read(&mut [0]));
     for task in [customer.task(), &asleep, joiner.task(), chooser.task(), outer.task(), reader.task()] {
         until_asleep(task);
@@ -120,6 +122,11 @@ impl Program {
         command.args(ordinary.get_args());
         command.envs(ordinary.get_envs().filter_map(|(name, value)| Some((name, value?))));
         Program::run(&command)
+    }
+
+    /// Starts one that has loaded a library.
+    pub(crate) fn beside(library: &Path) -> Self {
+        Program::run(rerun::child(NAME).env("LD_PRELOAD", library))
     }
 
     fn run(command: &Command) -> Self {

@@ -15,6 +15,7 @@ use std::time::{Duration, SystemTime};
 use std::{env, fs, thread};
 
 use clap::Parser;
+use fibra_tools::printable::printable;
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::event::{self, KeyCode, KeyModifiers};
 use ratatui::layout::Rect;
@@ -62,7 +63,7 @@ fn main() -> ExitCode {
     let samples = sampler(endpoint.clone(), interval);
     let shown = if once { print_once(&samples, view) } else { show(&endpoint, &samples, view) };
     if let Err(error) = &shown {
-        eprintln!("fibra-top: {error}");
+        eprintln!("fibra-top: {}", printable(error));
     }
     if shown.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -108,8 +109,10 @@ fn show(endpoint: &Endpoint, samples: &Receiver<Result<Sample>>, mut view: View)
             Some(KeyCode::Char('q')) if !view.is_typing => return Ok(()),
             Some(KeyCode::Char('d')) if !view.is_typing => {
                 let file = dump(endpoint, window.last.process);
-                view.message =
-                    file.map_or_else(|error| error, |file| format!("the dump is in {}", file.display()));
+                view.message = file.map_or_else(
+                    |error| printable(&error),
+                    |file| format!("the dump is in {}", file.display()),
+                );
             }
             Some(key) => view.press(key),
             None => {}

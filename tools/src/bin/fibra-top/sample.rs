@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use fibra_tools::printable::printable;
 use serde_json::Value;
 
 use crate::Result;
@@ -89,17 +90,18 @@ fn task(json: &Value) -> Option<Task> {
     let name = json["name"].as_str().filter(|name| !name.is_empty()).or(json["spawnedAt"].as_str());
     Some(Task {
         id: json["tid"].as_u64()?,
-        name: name.unwrap_or("?").to_owned(),
-        state: json["taskState"].as_str()?.to_owned(),
+        name: printable(name.unwrap_or("?")),
+        state: printable(json["taskState"].as_str()?),
         age: json["age"].as_f64()?,
         wait: if json["waitsFor"].is_null() { None } else { Some(wait(&json["waitsFor"])?) },
     })
 }
 
 fn wait(json: &Value) -> Option<Wait> {
-    let kind = json["kind"].as_str()?.to_owned();
+    let kind = printable(json["kind"].as_str()?);
     let descriptor = json["descriptor"].as_i64().map(|descriptor| format!(" {descriptor}"));
-    let words = ["peer", "direction"].map(|name| json[name].as_str().map(|word| format!(" {word}")));
+    let words =
+        ["peer", "direction"].map(|name| json[name].as_str().map(|word| format!(" {}", printable(word))));
     let owner = json["owner"].as_u64();
     let of_owner = owner.map(|owner| format!(" of {owner}"));
     let left = json["remaining"].as_f64().map(|left| format!(", {left:.1} s left"));
@@ -109,7 +111,7 @@ fn wait(json: &Value) -> Option<Wait> {
     let parts = [descriptor].into_iter().chain(words).chain([of_owner, arms, left]);
     Some(Wait {
         text: kind.clone() + &parts.flatten().collect::<String>(),
-        object: json["object"].as_str()?.to_owned(),
+        object: printable(json["object"].as_str()?),
         waited: json["waited"].as_f64()?,
         kind,
         owner,
@@ -141,6 +143,13 @@ mod tests {
         assert_eq!(wait.text, "descriptor 17 10.0.0.7:5432 readable, 2.0 s left");
         assert_eq!((process, tasks[0].name.as_str(), tasks[0].age), (9, "a.rs:1:2", 1.5));
         assert_eq!((tasks[1].name.as_str(), &tasks[1].wait), ("b", &None));
+    }
+
+    #[test]
+    fn names_have_no_control_characters() {
+        let json = r#"{"threadDump":{"processId":9,"threadContainers":[{"threads":[
+            {"tid":5,"name":"b\u001b[2J\n","taskState":"running","age":0.0}]}]}}"#;
+        assert_eq!(tasks(json).unwrap().1[0].name, r"b\u{1b}[2J\n");
     }
 
     #[test]
