@@ -10,6 +10,7 @@ Nothing is called in the process, and no register is written. The tables are fou
 `runtime/src/scheduler/note.rs`.
 """
 
+import json
 import re
 import struct
 from collections import namedtuple
@@ -49,7 +50,9 @@ def word(address):
 
 def text(address, size):
     found = read(address, size) if address and size is not None and size < MOST else None
-    return found.decode(errors="replace") if found is not None else None
+    # A control character could move the cursor or forge a line.
+    shown = lambda letter: letter if letter.isprintable() else ascii(letter)[1:-1]
+    return "".join(map(shown, found.decode(errors="replace"))) if found is not None else None
 
 
 def wait(record):
@@ -117,7 +120,7 @@ def context(layout, coroutine):
 
 def all_tasks():
     """Returns all tasks, by their ids."""
-    found, headers = [], re.findall(r"(0x\w+) - 0x\w+ is \.note\.fibra\b", gdb.execute("info files", to_string=True))
+    found, others, headers = [], [], re.findall(r"(0x\w+) - 0x\w+ is \.note\.fibra\b", gdb.execute("info files", to_string=True))
     if not headers:
         raise gdb.GdbError("the program does not use fibra: it has no note of that name")
     for note in (int(header, 16) for header in headers):
@@ -126,11 +129,16 @@ def all_tasks():
             raise gdb.GdbError("there is no process and no core file")
         _, _, version, _, distance = struct.unpack("<3I12sq", content)
         if version != VERSION:
-            raise gdb.GdbError(f"the tables have version {version}; this script reads version {VERSION}")
+            others.append(f"tables of tasks of version {version}; this script reads version {VERSION}")
+            continue
         newest, slots, *layout = struct.unpack("<Q16I", read(note + 24 + distance, 72))
         while newest:
             newest, *entries = words(newest, slots + 1)
             found += [Task(Layout(*layout), entry) for entry in entries if entry and entry % 2 == 0]
+    if len(others) == len(headers):
+        raise gdb.GdbError(f"the program has {others[0]}")
+    for other in others:
+        print(f"not shown: {other}")
     return sorted((task for task in found if not task.has_ended), key=lambda task: task.id)
 
 
@@ -217,12 +225,21 @@ def print_stack(task, tasks):
 
 
 def print_graph(tasks):
-    print("digraph waits {")
+    """Prints which tasks wait for which objects, and which tasks own those."""
+    nodes, edges = {}, {}
     for task in tasks:
         waits = [task.wait, *task.wait.arms] if task.wait else []
-        for target in filter(None, (owner(one, tasks) for one in waits)):
-            print(f'  t{task.id} [label="{task}"];\n  t{target.id} [label="{target}"];')
-            print(f'  t{task.id} -> t{target.id} [label="{task.wait.name}"];')
+        for one in (one for one in waits if one.object):
+            place, target = f"o{one.object:x}", owner(one, tasks)
+            nodes[place] = f"{one.name}\n{one.object:#x}"
+            arrows = [f"t{task.id} -> {place}"] + ([f"{place} -> t{target.id}"] if target else [])
+            edges.update(dict.fromkeys(arrows))
+            nodes.update((f"t{other.id}", f"{other}\n{other.state}") for other in (task, target) if other)
+    print("digraph waits {")
+    for node, label in nodes.items():
+        print(f"  {node} [label={json.dumps(label)}{', shape=box' if node[0] == 'o' else ''}];")
+    for edge in edges:
+        print(f"  {edge};")
     print("}")
 
 

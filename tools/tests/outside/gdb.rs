@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-use crate::program::{Program, has, text};
+use crate::program::{Program, has, library_of_another_version, text};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fibra-gdb.py");
 
@@ -34,6 +34,7 @@ fn is_shown(target: &[&str]) {
     let line = format!("(id {customer}) suspended, waiting for mutex of task 'auditor' (id {auditor}) at 0x");
     assert!(list.contains(&line), "{list}");
     assert!(list.contains("waiting for select (channel receive, channel receive)"), "{list}");
+    assert!(list.contains(r"task 'r\x1b[31med' (id "), "{list}");
 
     let commands = [&format!("fibra task {customer} bt"), "fibra graph", "fibra apply all bt", "bt 1"];
     let shown = text(&gdb(target, &commands).stdout);
@@ -41,7 +42,14 @@ fn is_shown(target: &[&str]) {
     assert_eq!(deep_calls(stack), 3, "{shown}");
     assert!(stack.contains("    #0 "), "{shown}");
     let (graph, stacks) = rest.split_once("\n}\n").expect("its end");
-    assert!(graph.contains(&format!("  t{customer} -> t{auditor} [label=\"mutex\"];")), "{shown}");
+    let once =
+        |line: &str| assert_eq!(graph.lines().filter(|one| *one == line).count(), 1, "{line}: {shown}");
+    let from = format!("  t{customer} -> ");
+    let mutex = graph.lines().find_map(|line| line.strip_prefix(&from)).expect("an arrow");
+    once(&format!("  {} -> t{auditor};", mutex.trim_end_matches(';')));
+    once(&format!("  t{auditor} [label=\"task 'auditor' (id {auditor})\\nsuspended\"];"));
+    once(&format!("  t{customer} [label=\"task 'customer' (id {customer})\\nsuspended\"];"));
+    assert!(graph.contains(" [label=\"mutex\\n0x") && graph.contains(", shape=box];"), "{shown}");
     assert_eq!(deep_calls(stacks), 4 + 3 + 4, "{shown}");
     // The stack of the thread is there again.
     let own = stacks.lines().rfind(|line| line.starts_with("#0 ")).expect("a frame");
@@ -56,6 +64,18 @@ fn gdb_lists_tasks() {
     let mut program = Program::start();
     is_shown(&["-p", &program.pid()]);
     program.answers("after");
+}
+
+#[test]
+fn gdb_lists_tasks_beside_a_copy_of_another_version() {
+    if !has("gdb") {
+        return;
+    }
+    let library = library_of_another_version();
+    let program = Program::beside(&library.0);
+    let list = text(&gdb(&["-p", &program.pid()], &["fibra tasks"]).stdout);
+    let line = "\nnot shown: tables of tasks of version 99; this script reads version 1\n";
+    assert!(list.contains(line) && list.contains("\ntask 'auditor' (id "), "{list}");
 }
 
 #[test]

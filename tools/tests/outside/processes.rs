@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use crate::program::{Program, about, both_hang, scratch, shown};
+use crate::program::{Program, about, both_hang, library_of_another_version, scratch, shown};
 
 #[test]
 fn a_process_is_dumped_from_outside_while_its_workers_hang() {
@@ -67,13 +67,7 @@ fn names_are_shown_without_control_characters() {
 
 #[test]
 fn a_copy_of_fibra_of_another_version_hides_only_its_own_tasks() {
-    let [source, library] = ["note", "library"].map(scratch);
-    let note = r#"__asm__(".pushsection .note.fibra,\"a\",%note\n.long 6,8,99\n.asciz \"fibra\"\n.balign 4\n.quad 0\n.popsection");
-int used(void) { return 1; }"#;
-    fs::write(&source.0, note).expect("the source");
-    let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", "-xc"]).arg(&source.0).arg("-o").arg(&library.0);
-    assert!(cc.status().expect("cc runs").success());
+    let library = library_of_another_version();
     let program = Program::beside(&library.0);
     let dump = shown(&["--pid", &program.pid()]);
     let line = "\nnot shown: tables of tasks of version 99; this tool reads version 1\n";

@@ -238,6 +238,18 @@ pub(crate) fn has(program: &str) -> bool {
     is_there
 }
 
+/// Makes a library with the note of tables that the tools do not read.
+pub(crate) fn library_of_another_version() -> Scratch {
+    let [source, library] = ["note", "library"].map(scratch);
+    let note = r#"__asm__(".pushsection .note.fibra,\"a\",%note\n.long 6,8,99\n.asciz \"fibra\"\n.balign 4\n.quad 0\n.popsection");
+int used(void) { return 1; }"#;
+    fs::write(&source.0, note).expect("the source");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-xc"]).arg(&source.0).arg("-o").arg(&library.0);
+    assert!(cc.status().expect("cc runs").success());
+    library
+}
+
 /// Runs `fibra-dump`.
 pub(crate) fn fibra_dump(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fibra-dump")).args(arguments).output().expect("it runs")
