@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the runtime and the primitives under AddressSanitizer. The feature `sanitizer` reports every switch of
-# stacks to it.
+# Runs the tests of the runtime, of the primitives and of dumps under AddressSanitizer. The feature `sanitizer` reports every
+# switch of stacks to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,4 +26,10 @@ run -p fibra-runtime -- \
     --skip twenty_thousand_tasks_share_eight_stacks_at_full_depth || failed=1
 wait "$sync" || failed=1
 cat "$log"
+# Skipped: tests that count the frames to the root, which the switch for the sanitizer does not mark.
+cargo test --features fibra-runtime/sanitizer --target "$(rustc --print host-tuple)" -p fibra-insight \
+    --test dumps --test storm -- \
+    --skip a_dump_shows_the_frames_of_a_sleeper \
+    --skip big_stack_is_walked_through_both_stacks \
+    --skip every_frame_of_a_storm_is_a_real_return_address || failed=1
 exit $failed

@@ -3,6 +3,7 @@
 mod common;
 
 use std::env;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,8 +14,9 @@ use fibra_runtime::{self as fibra, Handle, Runtime};
 use fibra_sync::Mutex;
 use fibra_sync::channel::{self, Receiver, Sender};
 
-/// How long a storm lasts, in seconds; `ci/stress.sh` sets it.
-const VARIABLE: &str = "FIBRA_STORM_SECONDS";
+/// How long a storm lasts in seconds, which `ci/stress.sh` sets, and on how many workers.
+const SECONDS: &str = "FIBRA_STORM_SECONDS";
+const WORKERS: &str = "FIBRA_STORM_WORKERS";
 
 const TASKS: usize = 64;
 
@@ -25,10 +27,14 @@ struct Storm {
     messages: (Sender<usize>, Receiver<usize>),
 }
 
+/// Returns the number in a variable of the environment.
+fn given<T: FromStr>(variable: &str) -> Option<T> {
+    env::var(variable).ok().map(|value| value.parse().ok().expect("a number"))
+}
+
 /// Runs a storm on so many workers, and shows `see` a dump after the other.
 fn storm(workers: usize, mut see: impl FnMut(&task::Dump)) {
-    let seconds = env::var(VARIABLE).ok().and_then(|seconds| seconds.parse().ok());
-    let time = seconds.map_or(Duration::from_millis(300), Duration::from_secs);
+    let time = given(SECONDS).map_or(Duration::from_millis(300), Duration::from_secs);
     fibra_insight::install();
     let runtime = Runtime::builder().workers(workers).build().expect("a runtime");
     let storm = Storm { over: false.into(), lock: Mutex::new(0), messages: channel::bounded(8) };
@@ -78,7 +84,7 @@ fn spawn(handle: &Handle, storm: &Arc<Storm>, number: usize) -> fibra::JoinHandl
 
 #[test]
 fn dumps_under_a_storm_of_switches_never_crash() {
-    for workers in [1, 2, 4] {
+    for workers in given(WORKERS).map_or(vec![1, 2, 4], |workers| vec![workers]) {
         let mut dumps = 0;
         storm(workers, |dump| {
             dumps += 1;
@@ -92,7 +98,7 @@ fn dumps_under_a_storm_of_switches_never_crash() {
 #[test]
 fn every_frame_of_a_storm_is_a_real_return_address() {
     let seen = AtomicUsize::new(0);
-    storm(2, |dump| {
+    storm(given(WORKERS).unwrap_or(2), |dump| {
         for found in dump.tasks().iter().filter(|found| found.state() == TaskState::Suspended) {
             let Some(stack) = found.backtrace() else { continue };
             assert!(stack.is_complete(), "{found}\n{stack:#}");
