@@ -231,12 +231,12 @@ fn a_run_is_the_same_each_time() {
 #[test]
 #[ignore = "prints tables, and takes half a minute without the optimizer"]
 fn figures() {
-    println!("| load | workers | busy | time / ideal | stolen / task | thefts / task | wakes / task |");
+    println!("| load | workers | busy | time / ideal | stolen / task | steals / task | wakes / task |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for_figures(&LOADS[..4], |run, each| {
-        let Counts { stolen, thefts, wakes, .. } = run.counts;
+        let Counts { stolen, steals, wakes, .. } = run.counts;
         let (busy, stretch) = (100.0 / run.stretch(), run.stretch());
-        format!("{busy:.0} % | {stretch:.2} | {:.2} | {:.3} | {:.3}", each(stolen), each(thefts), each(wakes))
+        format!("{busy:.0} % | {stretch:.2} | {:.2} | {:.3} | {:.3}", each(stolen), each(steals), each(wakes))
     });
     println!(
         "| load | workers | wait, mean | longest | stolen / task | wakes / task | watches / worker and ms |"

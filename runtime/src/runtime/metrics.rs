@@ -21,7 +21,7 @@ impl Handle {
     /// Callable from any thread, also while workers are stuck in tasks. It takes as long as there are started tasks,
     /// since it looks at the state of each, some 10 ns or a cache miss. The numbers are of slightly different moments
     /// while workers run. Those of a worker that are told to be *noted* are as they were at its last tick, which comes
-    /// every 128 runs, or at the begin of its last rest.
+    /// every 128 runs, or at the begin of its last idle period.
     ///
     /// # Examples
     /// ```
@@ -154,12 +154,12 @@ pub struct WorkerMetrics {
     /// Runs of tasks, each up to a wait, a yield or the end; noted. tokio: `worker_poll_count`.
     pub runs: u64,
     /// How long the worker has had something to do. tokio: `worker_total_busy_duration`. Two readings of the
-    /// clock a rest.
+    /// clock an idle period.
     pub busy: Duration,
-    /// How long the worker has rested: searched, polled or parked. Go: `/cpu/classes/idle:cpu-seconds`.
+    /// How long the worker has been idle: searched, polled or parked. Go: `/cpu/classes/idle:cpu-seconds`.
     pub idle: Duration,
-    /// How often the worker had nothing to run.
-    pub rests: u64,
+    /// How often the worker has run out of tasks.
+    pub idle_periods: u64,
     /// Parks: waits of the thread for the system. tokio: `worker_park_count`; twice this is
     /// `worker_park_unpark_count`.
     pub parks: u64,
@@ -172,7 +172,7 @@ pub struct WorkerMetrics {
     /// Unstarted tasks that the worker has taken out of the queue that others may steal from.
     pub taken: u64,
     /// Batches that the worker has stolen. tokio: `worker_steal_operations`.
-    pub thefts: u64,
+    pub steals: u64,
     /// Tasks in those batches. tokio: `worker_steal_count`.
     pub stolen: u64,
     /// Tasks that other threads woke or placed here. tokio: a part of `remote_schedule_count`.
@@ -193,9 +193,9 @@ pub struct WorkerMetrics {
     /// Started tasks that wait for their turn here; noted. tokio: `worker_local_queue_depth`.
     pub ready: u64,
     /// Tasks that wait to start here, or to go on if they may migrate. tokio: a part of `worker_local_queue_depth`.
-    pub startable: u64,
+    pub queued: u64,
     /// Tasks that wait for a stack; noted.
-    pub stackless: u64,
+    pub awaiting_stack: u64,
     /// Tasks that have started here and not ended.
     pub started: u64,
     /// Unused stacks of the worker; noted.
@@ -291,7 +291,7 @@ impl WorkerMetrics {
     fn of(shared: &Shared, block: &Block) -> Self {
         let counters = &block.counters;
         // In this order: a worker rests after its pick.
-        let (rests, unrun) = (counters.rests.get(), counters.unrun.get());
+        let (idle_periods, unrun) = (counters.idle_periods.get(), counters.unrun.get());
         let picks = counters.picks.get();
         // A rest that ends meanwhile is missing for a moment.
         let (since, rested) = (counters.rests_since.get(), counters.rest_nanos.get());
@@ -306,16 +306,16 @@ impl WorkerMetrics {
         WorkerMetrics {
             spawned: counters.tasks.spawned(),
             ended: counters.tasks.finished(),
-            runs: picks.saturating_sub(rests + unrun),
+            runs: picks.saturating_sub(idle_periods + unrun),
             busy: uptime.saturating_sub(idle),
             idle,
-            rests,
+            idle_periods,
             parks: counters.parks.get(),
             idle_parks: counters.idle_parks.get(),
             polls: counters.polls.get(),
             events: counters.events.get(),
             taken: counters.taken.get(),
-            thefts: counters.thefts.get(),
+            steals: counters.steals.get(),
             stolen: counters.stolen.get(),
             arrivals: counters.arrivals.get(),
             budget_yields: counters.budget_yields.get(),
@@ -325,8 +325,8 @@ impl WorkerMetrics {
             lock_waits,
             lock_wait: Duration::from_nanos_u128(lock_wait),
             ready: counters.gauges.ready.get(),
-            startable: block.waiting() as u64,
-            stackless: counters.gauges.stackless.get(),
+            queued: block.waiting() as u64,
+            awaiting_stack: counters.gauges.awaiting_stack.get(),
             started: block.registry.load() as u64,
             stacks: counters.gauges.stacks.get(),
             run_time: block.histograms.as_ref().map(|of| Histogram::of(&of.runs)),

@@ -55,24 +55,24 @@ const RUNTIME: &[Row<RuntimeMetrics>] = &[
     ("fibra_stacks", "", ("use", "warm"), |m| m.stacks.warm as f64),
     ("fibra_stacks", "", ("use", "cold"), |m| m.stacks.cold as f64),
     ("fibra_stacks_mapped", "Stacks for which there is address space.", NONE, |m| m.stacks.mapped as f64),
-    ("fibra_pool_threads", "Threads of the blocking pool.", ("lane", "blocking"), |m| {
+    ("fibra_pool_threads", "Threads of the blocking pool.", ("pool", "blocking"), |m| {
         m.blocking.threads as f64
     }),
-    ("fibra_pool_threads", "", ("lane", "calls"), |m| m.calls.threads as f64),
-    ("fibra_pool_idle_threads", "Threads without a job.", ("lane", "blocking"), |m| m.blocking.idle as f64),
-    ("fibra_pool_idle_threads", "", ("lane", "calls"), |m| m.calls.idle as f64),
-    ("fibra_pool_queue_depth", "Jobs that wait for a thread.", ("lane", "blocking"), |m| {
+    ("fibra_pool_threads", "", ("pool", "calls"), |m| m.calls.threads as f64),
+    ("fibra_pool_idle_threads", "Threads without a job.", ("pool", "blocking"), |m| m.blocking.idle as f64),
+    ("fibra_pool_idle_threads", "", ("pool", "calls"), |m| m.calls.idle as f64),
+    ("fibra_pool_queue_depth", "Jobs that wait for a thread.", ("pool", "blocking"), |m| {
         m.blocking.queued as f64
     }),
-    ("fibra_pool_queue_depth", "", ("lane", "calls"), |m| m.calls.queued as f64),
-    ("fibra_pool_taken_total", "Jobs that a thread has taken.", ("lane", "blocking"), |m| {
+    ("fibra_pool_queue_depth", "", ("pool", "calls"), |m| m.calls.queued as f64),
+    ("fibra_pool_taken_total", "Jobs that a thread has taken.", ("pool", "blocking"), |m| {
         m.blocking.taken as f64
     }),
-    ("fibra_pool_taken_total", "", ("lane", "calls"), |m| m.calls.taken as f64),
-    ("fibra_pool_waited_seconds_total", "How long the taken jobs had waited.", ("lane", "blocking"), |m| {
+    ("fibra_pool_taken_total", "", ("pool", "calls"), |m| m.calls.taken as f64),
+    ("fibra_pool_waited_seconds_total", "How long the taken jobs had waited.", ("pool", "blocking"), |m| {
         m.blocking.waited.as_secs_f64()
     }),
-    ("fibra_pool_waited_seconds_total", "", ("lane", "calls"), |m| m.calls.waited.as_secs_f64()),
+    ("fibra_pool_waited_seconds_total", "", ("pool", "calls"), |m| m.calls.waited.as_secs_f64()),
     ("fibra_stalls_total", "Tasks that have held their worker for longer than the limit.", NONE, |m| {
         m.stalls as f64
     }),
@@ -85,8 +85,10 @@ const WORKER: &[Row<WorkerMetrics>] = &[
     ("fibra_worker_busy_seconds_total", "How long the worker has had something to do.", NONE, |w| {
         w.busy.as_secs_f64()
     }),
-    ("fibra_worker_idle_seconds_total", "How long the worker has rested.", NONE, |w| w.idle.as_secs_f64()),
-    ("fibra_worker_rests_total", "Times without anything to run.", NONE, |w| w.rests as f64),
+    ("fibra_worker_idle_seconds_total", "How long the worker has been idle.", NONE, |w| w.idle.as_secs_f64()),
+    ("fibra_worker_idle_periods_total", "Times the worker has run out of tasks.", NONE, |w| {
+        w.idle_periods as f64
+    }),
     ("fibra_worker_parks_total", "Waits of the thread for the system.", NONE, |w| w.parks as f64),
     ("fibra_worker_idle_parks_total", "Parks after which there was nothing to run.", NONE, |w| {
         w.idle_parks as f64
@@ -96,7 +98,7 @@ const WORKER: &[Row<WorkerMetrics>] = &[
     ("fibra_worker_taken_total", "Unstarted tasks taken out of the queue of the worker.", NONE, |w| {
         w.taken as f64
     }),
-    ("fibra_worker_thefts_total", "Batches that the worker has stolen.", NONE, |w| w.thefts as f64),
+    ("fibra_worker_steals_total", "Batches that the worker has stolen.", NONE, |w| w.steals as f64),
     ("fibra_worker_stolen_total", "Tasks that the worker has stolen.", NONE, |w| w.stolen as f64),
     ("fibra_worker_arrivals_total", "Tasks that other threads woke or placed here.", NONE, |w| {
         w.arrivals as f64
@@ -112,8 +114,10 @@ const WORKER: &[Row<WorkerMetrics>] = &[
         w.lock_wait.as_secs_f64()
     }),
     ("fibra_worker_ready", "Started tasks that wait for their turn.", NONE, |w| w.ready as f64),
-    ("fibra_worker_startable", "Tasks that wait to start.", NONE, |w| w.startable as f64),
-    ("fibra_worker_stackless", "Tasks that wait for a stack.", NONE, |w| w.stackless as f64),
+    ("fibra_worker_queued", "Tasks that wait to start, or to go on if they may migrate.", NONE, |w| {
+        w.queued as f64
+    }),
+    ("fibra_worker_awaiting_stack", "Tasks that wait for a stack.", NONE, |w| w.awaiting_stack as f64),
     ("fibra_worker_started", "Tasks that have started here and not ended.", NONE, |w| w.started as f64),
     ("fibra_worker_stacks", "Unused stacks of the worker.", NONE, |w| w.stacks as f64),
 ];

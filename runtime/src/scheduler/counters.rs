@@ -44,14 +44,14 @@ pub(crate) struct Counters {
     /// Looks for the next task, up to the last tick or rest.
     pub(crate) picks: Counter,
     /// Looks for the next task that found none.
-    pub(crate) rests: Counter,
+    pub(crate) idle_periods: Counter,
     /// Looks that found a task which did not run here: it was placed elsewhere, or found no stack.
     pub(crate) unrun: Counter,
     /// Tasks taken to be run out of the stealable queue and from those placed here. A thief tells by
     /// it whether the tasks that it saw there have waited.
     pub(crate) taken: Counter,
     /// Batches of tasks stolen from other workers.
-    pub(crate) thefts: Counter,
+    pub(crate) steals: Counter,
     /// Tasks in those batches.
     pub(crate) stolen: Counter,
     /// Tasks that other threads woke or placed here.
@@ -85,7 +85,7 @@ pub(crate) struct Gauges {
     /// Started tasks that are ready.
     pub(crate) ready: Counter,
     /// Tasks that wait for a stack.
-    pub(crate) stackless: Counter,
+    pub(crate) awaiting_stack: Counter,
     /// Armed timers.
     pub(crate) timers: Counter,
     /// How late the timers were that have fired, in nanoseconds.

@@ -35,7 +35,7 @@ impl Worker {
     fn wait_for_work(&self, begin: Instant) -> bool {
         let mut watch = WATCH_FIRST;
         self.publish_counts();
-        self.block.counters.rests.add(1);
+        self.block.counters.idle_periods.add(1);
         self.block.run.end();
         loop {
             self.check_shutdown();

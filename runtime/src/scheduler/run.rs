@@ -243,7 +243,7 @@ impl Worker {
         let stolen = block.thief.steal_half(&self.stealable);
         self.may_migrate.set(self.may_migrate.get() || stolen);
         let came = stolen || (!block.is_resting() && block.placed.steal_batch(&self.stealable));
-        self.block.counters.thefts.add(u64::from(came));
+        self.block.counters.steals.add(u64::from(came));
         if came {
             self.record(Event::Steals(block.index));
         }

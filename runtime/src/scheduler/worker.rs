@@ -261,7 +261,7 @@ impl Worker {
         let counted = counters.picks.get() as u32;
         counters.picks.add(u64::from(self.picks.get().wrapping_sub(counted)));
         counters.gauges.ready.set(self.local.len() as u64);
-        counters.gauges.stackless.set(self.stackless.borrow().len() as u64);
+        counters.gauges.awaiting_stack.set(self.stackless.borrow().len() as u64);
         counters.gauges.timers.set(self.wheel.len() as u64);
         counters.gauges.timer_lateness.set(self.wheel.lateness());
         counters.gauges.stacks.set(self.stacks.borrow().len() as u64);

@@ -214,7 +214,7 @@ const ROWS: &[Row] = &[
         cause: |h| ran(h, || thread::sleep(Duration::from_millis(1))),
     },
     Row { name: "idle", workers: 1, read: |m| nanos(m.sum(|w| w.idle)), cause: |_| done() },
-    Row { name: "rests", workers: 1, read: |m| m.sum(|w| w.rests), cause: |h| ran(h, || ()) },
+    Row { name: "idle_periods", workers: 1, read: |m| m.sum(|w| w.idle_periods), cause: |h| ran(h, || ()) },
     Row { name: "parks", workers: 1, read: |m| m.sum(|w| w.parks), cause: slept },
     Row {
         name: "idle parks",
@@ -225,7 +225,7 @@ const ROWS: &[Row] = &[
     },
     Row { name: "polls", workers: 1, read: |m| m.sum(|w| w.polls), cause: slept },
     Row { name: "taken", workers: 1, read: |m| m.sum(|w| w.taken), cause: |h| ran(h, || ()) },
-    Row { name: "thefts", workers: 2, read: |m| m.sum(|w| w.thefts), cause: stolen },
+    Row { name: "steals", workers: 2, read: |m| m.sum(|w| w.steals), cause: stolen },
     Row { name: "stolen", workers: 2, read: |m| m.sum(|w| w.stolen), cause: stolen },
     Row { name: "arrivals", workers: 1, read: |m| m.sum(|w| w.arrivals), cause: woken_from_outside },
     Row {
@@ -257,9 +257,9 @@ const ROWS: &[Row] = &[
         },
     },
     Row {
-        name: "startable",
+        name: "queued",
         workers: 2,
-        read: |m| m.sum(|w| w.startable),
+        read: |m| m.sum(|w| w.queued),
         cause: |h| {
             let (sender, wait) = held();
             let (other, wait_too) = held();
@@ -275,9 +275,9 @@ const ROWS: &[Row] = &[
     },
     Row { name: "started", workers: 1, read: |m| m.sum(|w| w.started), cause: parked },
     Row {
-        name: "stackless",
+        name: "awaiting_stack",
         workers: 1,
-        read: |m| m.sum(|w| w.stackless),
+        read: |m| m.sum(|w| w.awaiting_stack),
         cause: |h| Box::new((0..200).map(|_| h.spawn(task::park)).collect::<Vec<_>>()),
     },
     Row { name: "stacks of a worker", workers: 1, read: |m| m.sum(|w| w.stacks), cause: |h| ran(h, || ()) },
@@ -483,7 +483,7 @@ fn wakes_from_afar_and_thefts_are_counted() {
         assert!(handle.metrics().sum(|worker| worker.arrivals) > arrivals);
         // This task holds its worker until the other one has stolen from it.
         let children: Vec<_> = (0..100).map(|_| fibra::spawn(|| ())).collect();
-        until(|| handle.metrics().sum(|worker| worker.thefts) > 0);
+        until(|| handle.metrics().sum(|worker| worker.steals) > 0);
         children.into_iter().for_each(|child| child.join().unwrap());
     });
 }

@@ -60,7 +60,7 @@ impl Worker {
             let stolen = (self.stealable.len() - before) as u64;
             self.model.tally.helps(self.now());
             self.model.tally.note(|counts| {
-                counts.thefts += 1;
+                counts.steals += 1;
                 counts.stolen += stolen;
             });
             self.spend(MOVE * stolen);

@@ -16,7 +16,7 @@ pub(crate) struct Counts {
     /// When the last task ended.
     pub(crate) last: u64,
     /// Thefts that brought something, and the tasks that they brought.
-    pub(crate) thefts: u64,
+    pub(crate) steals: u64,
     pub(crate) stolen: u64,
     /// Batches taken out of the common queue.
     pub(crate) batches: u64,

@@ -50,7 +50,7 @@ impl Window {
             let grown = |name| (both(name)[0] - both(name)[1]).max(0.0);
             let rate = |name| grown(name) / span;
             let (busy, idle) = (grown("busy_seconds_total"), grown("idle_seconds_total"));
-            let queued = self.last.of_worker("ready", worker) + self.last.of_worker("startable", worker);
+            let queued = self.last.of_worker("ready", worker) + self.last.of_worker("queued", worker);
             let [runs, parks, stolen] = ["runs_total", "parks_total", "stolen_total"].map(rate);
             [busy / (busy + idle).max(1e-9), runs, parks, stolen, queued]
         };
