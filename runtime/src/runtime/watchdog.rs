@@ -78,7 +78,7 @@ impl Stall {
 
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} has held worker {} for {:?}", self.task, self.worker, self.held)
+        write!(f, "{} has held worker {} for {:.0?}", self.task, self.worker, self.held)
     }
 }
 
