@@ -280,7 +280,8 @@ impl<R: From<Runtime>> Builder<R> {
     /// A thread that stands by prints it, while the thread that aborts waits for at most ten seconds. It prints nothing if it
     /// needs a lock that the aborting thread holds, such as that of the allocator or of standard error. It prints once. There is none
     /// for a `SIGKILL`, a fault, an `_exit`, an abort in a forked process, and where the program sets an action of `SIGABRT` later
-    /// on. Other threads go on meanwhile. At a stack overflow it has the calls that have filled the stack.
+    /// on. Other threads go on meanwhile. At a stack overflow it has the calls that have filled the stack; on
+    /// aarch64 that stack may be cut short, since the link register is not known.
     ///
     /// # Errors
     /// [`build`](Builder::build) and [`run`](Builder::run) fail where a pipe or a thread cannot be had.
