@@ -10,8 +10,8 @@ use std::thread;
 use std::time::Instant;
 
 use fibra_insight::outside::{Modules, Symbols, Walker};
-use fibra_runtime::stacks::{Found, OwnerMark, VERSION, counts_by_state, describe};
-use fibra_runtime::task::Backtrace;
+use fibra_runtime::stacks::{Found, OwnerMark, counts_by_state, describe};
+use fibra_runtime::task::{Backtrace, TaskState};
 
 use crate::image::{self, Result};
 use crate::modules::Loaded;
@@ -30,8 +30,8 @@ use crate::{core_file, modules, process};
 /// ```
 pub struct Dump {
     head: String,
-    /// Of tables of another copy of fibra, which cannot be read.
-    other_version: Option<u32>,
+    /// What is not shown, a line each.
+    missing: Vec<String>,
     tasks: Vec<FoundTask>,
     /// In the order of the tasks; `None` for one without a stack.
     stacks: Vec<Option<Backtrace>>,
@@ -44,7 +44,7 @@ impl Dump {
     /// There is no such process, the caller may not look into it, or it does not use this version of fibra.
     pub fn of_process(pid: i32) -> Result<Self> {
         let mut image = process::open(pid)?;
-        let Loaded { modules, roots, other_version } = modules::of(&image)?;
+        let Loaded { modules, roots, other } = modules::of(&image)?;
         image.memory = image::by_pages(image.memory);
         let begin = Instant::now();
         let copy = || Stopped::stop(pid).map(|stopped| tasks::copy(&image, &roots, &stopped.contexts()));
@@ -52,7 +52,7 @@ impl Dump {
         let tasks = thread::scope(|scope| scope.spawn(copy).join().expect("no panic"));
         let tasks = tasks.map_err(|error| process::refused(pid, &error))?;
         let head = format!("{}, stopped for {:.1} ms", image.title, begin.elapsed().as_secs_f64() * 1e3);
-        Ok(Dump { other_version, ..Dump::new(head, tasks, &modules) })
+        Ok(Dump { missing: Vec::from_iter(other), ..Dump::new(head, tasks, &modules) })
     }
 
     /// Takes a dump of a core file, of the program `exe` or the one that the file names.
@@ -62,9 +62,14 @@ impl Dump {
     /// has left the core, or does not use this version of fibra.
     pub fn of_core(path: &Path, exe: Option<&Path>) -> Result<Self> {
         let (image, threads) = core_file::open(path, exe)?;
-        let Loaded { modules, roots, other_version } = modules::of(&image)?;
+        let Loaded { modules, roots, other } = modules::of(&image)?;
         let tasks = tasks::copy(&image, &roots, &threads);
-        Ok(Dump { other_version, ..Dump::new(format!("core {}", image.title), tasks, &modules) })
+        let dump = Dump::new(format!("core {}", image.title), tasks, &modules);
+        let both = dump.tasks.iter().zip(&dump.stacks);
+        let lacks = both.filter(|(task, stack)| task.state != TaskState::Running && stack.is_none()).count();
+        let stacks = format!("the stacks of {lacks} task(s): the core lacks them, as those of `gcore` do");
+        let missing = other.into_iter().chain((lacks > 0).then_some(stacks)).collect();
+        Ok(Dump { missing, ..dump })
     }
 
     fn new(head: String, tasks: Vec<FoundTask>, modules: &Arc<Modules>) -> Self {
@@ -79,7 +84,7 @@ impl Dump {
             let frames = places.iter().map(|place| (place.0, functions[place].clone()));
             (!places.is_empty()).then(|| Backtrace::new(frames, is_complete))
         };
-        Dump { head, other_version: None, tasks, stacks: walks.into_iter().map(backtrace).collect() }
+        Dump { head, missing: Vec::new(), tasks, stacks: walks.into_iter().map(backtrace).collect() }
     }
 }
 
@@ -99,12 +104,7 @@ impl fmt::Display for Dump {
         let plural = if self.tasks.len() == 1 { "" } else { "s" };
         let counts = counts_by_state(self.tasks.iter().map(|task| task.state));
         writeln!(f, "{}: {} started task{plural}{counts}", printable(&self.head), self.tasks.len())?;
-        if let Some(version) = self.other_version {
-            writeln!(
-                f,
-                "not shown: tables of tasks of version {version}; this tool reads version {VERSION}"
-            )?;
-        }
+        self.missing.iter().try_for_each(|line| writeln!(f, "not shown: {line}"))?;
         for (task, stack) in self.tasks.iter().zip(&self.stacks) {
             writeln!(f, "\n{}", printable(&self.headline(task)?))?;
             let lines = stack.as_ref().map(Backtrace::to_string).unwrap_or_default();

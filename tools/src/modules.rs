@@ -16,36 +16,37 @@ pub(crate) struct Loaded {
     pub(crate) modules: Arc<Modules>,
     /// Where the roots of fibra's tables are.
     pub(crate) roots: Vec<usize>,
-    /// The version of tables that are of another layout.
-    pub(crate) other_version: Option<u32>,
+    /// A line about tables of another layout.
+    pub(crate) other: Option<String>,
 }
 
 /// Returns the loaded code, and the tables of fibra.
 pub(crate) fn of(image: &Image) -> Result<Loaded> {
-    let (mut objects, mut roots, mut other_version) = (Vec::new(), Vec::new(), None);
+    let (mut objects, mut roots, mut other) = (Vec::new(), Vec::new(), None);
     for mapping in &image.mappings {
         if let Some((object, notes)) = object(image, mapping) {
             objects.push(object);
             for (version, root) in notes {
                 match version {
                     VERSION => roots.push(root),
-                    _ => other_version = Some(version),
+                    _ => {
+                        let line = "tables of tasks of version";
+                        other = Some(format!("{line} {version}; this tool reads version {VERSION}"));
+                    }
                 }
             }
         }
     }
     if roots.is_empty() {
         let title = &image.title;
-        return Err(match other_version {
-            Some(version) => {
-                format!("{title} has tables of version {version}; this tool reads version {VERSION}")
-            }
+        return Err(match other {
+            Some(other) => format!("{title} has {other}"),
             None => format!("{title} does not use fibra: it has no note of that name"),
         });
     }
     let memory = Arc::clone(&image.memory);
     let modules = Modules::of(objects, Box::new(move |address, into: &mut [u8]| memory(address, into)));
-    Ok(Loaded { modules: Arc::new(modules), roots, other_version })
+    Ok(Loaded { modules: Arc::new(modules), roots, other })
 }
 
 /// Returns the object that begins at that mapping, and its notes of fibra: the version, and where the root is.

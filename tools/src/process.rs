@@ -36,6 +36,8 @@ pub(crate) fn open(pid: i32) -> Result<Image> {
 pub(crate) fn refused(pid: i32, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => format!("there is no process {pid}"),
+        // Its parent has not taken note of its end yet.
+        _ if error.raw_os_error() == Some(libc::ESRCH) => format!("process {pid} has ended"),
         io::ErrorKind::PermissionDenied => format!(
             "no permission to look into process {pid}: it is of another user, is traced already, or \
              kernel.yama.ptrace_scope forbids it"

@@ -21,6 +21,17 @@ fn no_process_of_that_number_is_an_error() {
 }
 
 #[test]
+fn a_process_that_has_ended_is_an_error() {
+    let mut ended = Command::new("true").spawn().expect("true runs");
+    let stat = format!("/proc/{}/stat", ended.id());
+    while !fs::read_to_string(&stat).expect("its parent has not waited").contains(") Z ") {
+        std::thread::yield_now();
+    }
+    is_refused(&["--pid", &ended.id().to_string()], "has ended");
+    ended.wait().expect("its end");
+}
+
+#[test]
 fn a_process_without_fibra_is_an_error() {
     let mut stranger = Command::new("sleep").arg("1000").spawn().expect("sleep runs");
     is_refused(&["--pid", &stranger.id().to_string()], "does not use fibra");
@@ -64,7 +75,7 @@ fn tables_of_another_version_are_an_error() {
         format!("printf '\\143' | dd of={} bs=1 seek={place} conv=notrunc status=none", other.0.display());
     assert!(Command::new("sh").args(["-c", &patch]).status().expect("sh runs").success());
     let program = Program::of_file(&other.0);
-    is_refused(&["--pid", &program.pid()], "tables of version 99; this tool reads version 1");
+    is_refused(&["--pid", &program.pid()], "has tables of tasks of version 99; this tool reads version 1");
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Core files.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use fibra_tools::printable::printable;
 
-use crate::program::{Program, about, both_hang, copy, scratch, shown};
+use crate::program::{Program, about, both_hang, copy, has, scratch, shown};
 
 /// Leaves out of a dump what only the process itself tells: its head, and all times.
 fn without_times(dump: &str) -> Vec<String> {
@@ -42,4 +43,22 @@ fn a_core_of_running_tasks_has_their_stacks() {
     let Some(core) = program.core() else { return };
     let dump = shown(&["--core", core.to_str().expect("text")]);
     both_hang(&dump);
+}
+
+#[test]
+fn a_core_without_stacks_says_so() {
+    if !has("gcore") {
+        return;
+    }
+    let program = Program::start();
+    let prefix = scratch("gcore");
+    let mut gcore = Command::new("gcore");
+    gcore.arg("-o").arg(&prefix.0).arg(program.pid()).stdout(Stdio::null()).stderr(Stdio::null());
+    assert!(gcore.status().expect("gcore runs").success());
+    let core = format!("{}.{}", prefix.0.display(), program.pid());
+    let dump = shown(&["--core", &core]);
+    fs::remove_file(&core).expect("it is there");
+    // Some kernels have the guards in mappings of their own: then the stacks are there.
+    let has_stacks = about(&dump, "customer").contains("common::deep");
+    assert_ne!(has_stacks, dump.contains("\nnot shown: the stacks of "), "{dump}");
 }
