@@ -38,7 +38,7 @@ fn main() -> io::Result<()> {
     for _ in 0..ROUNDS {
         for (workers, best) in (1..).zip(&mut best) {
             let (seconds, homes) = measure(workers)?;
-            println!("{workers} worker(s): {:8.0} pieces/s, homes {homes:?}", throughput(seconds));
+            println!("workers {workers}: {:8.0} pieces/s, homes {homes:?}", throughput(seconds));
             *best = best.min(seconds);
         }
     }
