@@ -58,7 +58,7 @@ fn program() {
         deep(1, &mut || task::on_big_stack(1 << 20, || _ = deep(1, &mut task::park)));
     });
     let (mut reader, _writer) = UnixStream::pair().expect("a pair");
-    let red = named("r\x1b[31med").spawn_on(&runtime.handle(), || task::park());
+    let red = named("r\x1b[31med").spawn_on(&runtime.handle(), task::park);
     until_asleep(red.task());
     let reader = named("reader").spawn_on(&runtime.handle(), move || reader.read(&mut [0]));
     for task in [customer.task(), &asleep, joiner.task(), chooser.task(), outer.task(), reader.task()] {
