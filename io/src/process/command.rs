@@ -12,7 +12,7 @@ use std::process::{self, CommandArgs, CommandEnvs, ExitStatus, Output, Stdio};
 use fibra_runtime::driver::unpinned;
 
 use super::Child;
-use crate::waiting::convert::{chain, forward};
+use crate::waiting::convert::forward;
 
 /// Describes a child process and starts it: [`std::process::Command`], for tasks.
 ///
@@ -80,39 +80,59 @@ impl Command {
         process::Command::new(program).into()
     }
 
-    chain! { self => self.inner;
-        /// Adds an argument.
-        fn arg<S: AsRef<OsStr>>(arg: S);
+    /// Adds an argument.
+    pub fn arg<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
+        self.inner.arg(arg);
+        self
+    }
 
-        /// Adds arguments.
-        fn args<I: IntoIterator<Item = S>, S: AsRef<OsStr>>(args: I);
+    /// Adds arguments.
+    pub fn args<I, S>(&mut self, args: I) -> &mut Command
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        self.inner.args(args);
+        self
+    }
 
-        /// Sets a variable of its environment.
-        fn env<K: AsRef<OsStr>, V: AsRef<OsStr>>(key: K, val: V);
+    /// Sets a variable of its environment.
+    pub fn env<K, V>(&mut self, key: K, val: V) -> &mut Command
+    where
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.env(key, val);
+        self
+    }
 
-        /// Sets variables of its environment.
-        fn envs<I: IntoIterator<Item = (K, V)>, K: AsRef<OsStr>, V: AsRef<OsStr>>(vars: I);
+    /// Sets variables of its environment.
+    pub fn envs<I, K, V>(&mut self, vars: I) -> &mut Command
+    where
+        I: IntoIterator<Item = (K, V)>,
+        K: AsRef<OsStr>,
+        V: AsRef<OsStr>,
+    {
+        self.inner.envs(vars);
+        self
+    }
 
-        /// Takes a variable out of its environment.
-        fn env_remove<K: AsRef<OsStr>>(key: K);
+    /// Takes a variable out of its environment.
+    pub fn env_remove<K: AsRef<OsStr>>(&mut self, key: K) -> &mut Command {
+        self.inner.env_remove(key);
+        self
+    }
 
-        /// Removes all variables from its environment, inherited and set.
-        fn env_clear();
+    /// Removes all variables from its environment, inherited and set.
+    pub fn env_clear(&mut self) -> &mut Command {
+        self.inner.env_clear();
+        self
+    }
 
-        /// Sets the folder that it runs in.
-        fn current_dir<P: AsRef<Path>>(dir: P);
-
-        /// Sets its user. See [`std::os::unix::process::CommandExt::uid`].
-        fn uid(id: u32);
-
-        /// Sets its group. See [`std::os::unix::process::CommandExt::gid`].
-        fn gid(id: u32);
-
-        /// Sets what it sees as its own name, argument 0.
-        fn arg0<S: AsRef<OsStr>>(arg: S);
-
-        /// Sets the group of processes that it belongs to; 0 is one of its own.
-        fn process_group(pgroup: i32);
+    /// Sets the folder that it runs in.
+    pub fn current_dir<P: AsRef<Path>>(&mut self, dir: P) -> &mut Command {
+        self.inner.current_dir(dir);
+        self
     }
 
     /// Sets its standard input.
@@ -149,6 +169,30 @@ impl Command {
     /// The child alone is killed, not what it has started.
     pub fn kill_on_drop(&mut self, kill: bool) -> &mut Command {
         self.kill_on_drop = kill;
+        self
+    }
+
+    /// Sets its user. See [`std::os::unix::process::CommandExt::uid`].
+    pub fn uid(&mut self, id: u32) -> &mut Command {
+        self.inner.uid(id);
+        self
+    }
+
+    /// Sets its group. See [`std::os::unix::process::CommandExt::gid`].
+    pub fn gid(&mut self, id: u32) -> &mut Command {
+        self.inner.gid(id);
+        self
+    }
+
+    /// Sets what it sees as its own name, argument 0.
+    pub fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
+        self.inner.arg0(arg);
+        self
+    }
+
+    /// Sets the group of processes that it belongs to; 0 is one of its own.
+    pub fn process_group(&mut self, pgroup: i32) -> &mut Command {
+        self.inner.process_group(pgroup);
         self
     }
 

@@ -29,20 +29,6 @@ macro_rules! forward {
     )+};
 }
 
-/// Writes methods of a builder that call the method of their name on a part of it.
-macro_rules! chain {
-    ($this:ident => $part:expr; $(
-        $(#[$attribute:meta])*
-        fn $name:ident $(<$($generic:ident: $bound:path),+>)? ($($argument:ident: $type:ty),*);
-    )+) => {$(
-        $(#[$attribute])*
-        pub fn $name $(<$($generic: $bound),+>)? (&mut $this $(, $argument: $type)*) -> &mut Self {
-            $part.$name($($argument),*);
-            $this
-        }
-    )+};
-}
-
 /// Implements `Read` for a type and a shared reference to it, by its only field.
 macro_rules! reads {
     ($ours:ident) => {
@@ -152,4 +138,4 @@ macro_rules! writes_by_reference {
     };
 }
 
-pub(crate) use {chain, forward, reads, reads_through, writes, writes_by_reference};
+pub(crate) use {forward, reads, reads_through, writes, writes_by_reference};
