@@ -50,9 +50,13 @@ def word(address):
 
 def text(address, size):
     found = read(address, size) if address and size is not None and size < MOST else None
-    # A control character could move the cursor or forge a line.
-    shown = lambda letter: letter if letter.isprintable() else ascii(letter)[1:-1]
-    return "".join(map(shown, found.decode(errors="replace"))) if found is not None else None
+    return printable(found) if found is not None else None
+
+
+def printable(found):
+    """Decodes text. A control character could move the cursor or forge a line, and is escaped."""
+    letters = found.decode(errors="replace")
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in letters)
 
 
 def wait(record):
@@ -71,7 +75,7 @@ def wait(record):
     while arm and len(others) < MOST:
         others.append(wait(arm + 8))
         arm = word(arm)
-    name, mark = found[8:24].rstrip(b"\0").decode(), mark if mark and mark[1] else None
+    name, mark = printable(found[8:24].rstrip(b"\0")), mark if mark and mark[1] else None
     number = struct.unpack("<i", number)[0] if number else None
     return Wait(name, ended_by, target, mark, number, [other for other in others if other])
 
@@ -138,7 +142,8 @@ def all_tasks():
     if len(others) == len(headers):
         raise gdb.GdbError(f"the program has {others[0]}")
     for other in others:
-        print(f"not shown: {other}")
+        # A comment to Graphviz.
+        print(f"// not shown: {other}")
     return sorted((task for task in found if not task.has_ended), key=lambda task: task.id)
 
 
@@ -231,13 +236,13 @@ def print_graph(tasks):
         waits = [task.wait, *task.wait.arms] if task.wait else []
         for one in (one for one in waits if one.object):
             place, target = f"o{one.object:x}", owner(one, tasks)
-            nodes[place] = f"{one.name}\n{one.object:#x}"
+            nodes.setdefault(place, f"{one.name}\n{one.object:#x}")
             arrows = [f"t{task.id} -> {place}"] + ([f"{place} -> t{target.id}"] if target else [])
             edges.update(dict.fromkeys(arrows))
             nodes.update((f"t{other.id}", f"{other}\n{other.state}") for other in (task, target) if other)
     print("digraph waits {")
     for node, label in nodes.items():
-        print(f"  {node} [label={json.dumps(label)}{', shape=box' if node[0] == 'o' else ''}];")
+        print(f"  {node} [label={json.dumps(label, ensure_ascii=False)}{', shape=box' if node[0] == 'o' else ''}];")
     for edge in edges:
         print(f"  {edge};")
     print("}")

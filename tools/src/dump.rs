@@ -44,7 +44,7 @@ impl Dump {
     /// There is no such process, the caller may not look into it, or it does not use this version of fibra.
     pub fn of_process(pid: i32) -> Result<Self> {
         let mut image = process::open(pid)?;
-        let Loaded { modules, roots, other } = modules::of(&image)?;
+        let Loaded { modules, roots, others } = modules::of(&image)?;
         image.memory = image::by_pages(image.memory);
         let begin = Instant::now();
         let copy = || Stopped::stop(pid).map(|stopped| tasks::copy(&image, &roots, &stopped.contexts()));
@@ -52,7 +52,7 @@ impl Dump {
         let tasks = thread::scope(|scope| scope.spawn(copy).join().expect("no panic"));
         let tasks = tasks.map_err(|error| process::refused(pid, &error))?;
         let head = format!("{}, stopped for {:.1} ms", image.title, begin.elapsed().as_secs_f64() * 1e3);
-        Ok(Dump { missing: Vec::from_iter(other), ..Dump::new(head, tasks, &modules) })
+        Ok(Dump { missing: others, ..Dump::new(head, tasks, &modules) })
     }
 
     /// Takes a dump of a core file, of the program `exe` or the one that the file names.
@@ -62,13 +62,15 @@ impl Dump {
     /// has left the core, or does not use this version of fibra.
     pub fn of_core(path: &Path, exe: Option<&Path>) -> Result<Self> {
         let (image, threads) = core_file::open(path, exe)?;
-        let Loaded { modules, roots, other } = modules::of(&image)?;
+        let Loaded { modules, roots, others } = modules::of(&image)?;
         let tasks = tasks::copy(&image, &roots, &threads);
         let dump = Dump::new(format!("core {}", image.title), tasks, &modules);
         let both = dump.tasks.iter().zip(&dump.stacks);
         let lacks = both.filter(|(task, stack)| task.state != TaskState::Running && stack.is_none()).count();
-        let stacks = format!("the stacks of {lacks} task(s): the core lacks them, as those of `gcore` do");
-        let missing = other.into_iter().chain((lacks > 0).then_some(stacks)).collect();
+        let plural = if lacks == 1 { "" } else { "s" };
+        let stacks =
+            format!("the stacks of {lacks} task{plural}, which are not in the core: `gcore` leaves them out");
+        let missing = others.into_iter().chain((lacks > 0).then_some(stacks)).collect();
         Ok(Dump { missing, ..dump })
     }
 

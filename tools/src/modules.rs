@@ -16,37 +16,36 @@ pub(crate) struct Loaded {
     pub(crate) modules: Arc<Modules>,
     /// Where the roots of fibra's tables are.
     pub(crate) roots: Vec<usize>,
-    /// A line about tables of another layout.
-    pub(crate) other: Option<String>,
+    /// A line about each table of another layout.
+    pub(crate) others: Vec<String>,
 }
 
 /// Returns the loaded code, and the tables of fibra.
 pub(crate) fn of(image: &Image) -> Result<Loaded> {
-    let (mut objects, mut roots, mut other) = (Vec::new(), Vec::new(), None);
+    let (mut objects, mut roots, mut others) = (Vec::new(), Vec::new(), Vec::new());
     for mapping in &image.mappings {
         if let Some((object, notes)) = object(image, mapping) {
             objects.push(object);
             for (version, root) in notes {
                 match version {
                     VERSION => roots.push(root),
-                    _ => {
-                        let line = "tables of tasks of version";
-                        other = Some(format!("{line} {version}; this tool reads version {VERSION}"));
-                    }
+                    _ => others.push(format!(
+                        "tables of tasks of version {version}; this tool reads version {VERSION}"
+                    )),
                 }
             }
         }
     }
     if roots.is_empty() {
         let title = &image.title;
-        return Err(match other {
+        return Err(match others.first() {
             Some(other) => format!("{title} has {other}"),
             None => format!("{title} does not use fibra: it has no note of that name"),
         });
     }
     let memory = Arc::clone(&image.memory);
     let modules = Modules::of(objects, Box::new(move |address, into: &mut [u8]| memory(address, into)));
-    Ok(Loaded { modules: Arc::new(modules), roots, other })
+    Ok(Loaded { modules: Arc::new(modules), roots, others })
 }
 
 /// Returns the object that begins at that mapping, and its notes of fibra: the version, and where the root is.

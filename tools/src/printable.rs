@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-/// Escapes control characters, with which a name could move the cursor or forge a line.
+/// Escapes control characters and invisible ones, with which a name could move the cursor, reorder or forge a line.
 ///
 /// # Examples
 /// ```
@@ -10,7 +10,8 @@
 /// assert_eq!(fibra_tools::printable::printable(name), r"job\u{1b}[2J\nnext é");
 /// ```
 pub fn printable(text: &str) -> String {
-    let escape = |letter: char| match letter.is_control() {
+    let is_invisible = |letter| matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let escape = |letter: char| match letter.is_control() || is_invisible(letter) {
         true => letter.escape_default().to_string(),
         false => letter.to_string(),
     };

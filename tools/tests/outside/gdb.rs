@@ -74,7 +74,7 @@ fn gdb_lists_tasks_beside_a_copy_of_another_version() {
     let library = library_of_another_version();
     let program = Program::beside(&library.0);
     let list = text(&gdb(&["-p", &program.pid()], &["fibra tasks"]).stdout);
-    let line = "\nnot shown: tables of tasks of version 99; this script reads version 1\n";
+    let line = "\n// not shown: tables of tasks of version 99; this script reads version 1\n";
     assert!(list.contains(line) && list.contains("\ntask 'auditor' (id "), "{list}");
 }
 
