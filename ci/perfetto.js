@@ -25,7 +25,7 @@ const query = `
   SELECT 'error: ' || name || ' ' || value FROM stats WHERE severity IN ('error', 'data_loss') AND value > 0
   UNION ALL SELECT 'not ended: ' || name FROM slice WHERE dur < 0
   UNION ALL SELECT 'over another: ' || name FROM slice WHERE depth > 0 AND (name GLOB 'runs on *' OR name GLOB 'waits: *' OR name = 'ready')
-  UNION ALL SELECT 'leads back: ' || w.name ${found} WHERE w.ts > s.ts
+  UNION ALL SELECT 'leads back: ' || w.name ${found} WHERE w.ts > s.ts + 1000
   ${Object.entries(expected).map(([name, condition]) => `
   UNION ALL SELECT 'missing: ${name}' WHERE NOT EXISTS (SELECT 1 ${found} WHERE ${condition})`).join('')}
   UNION ALL SELECT 'slices: ' || COUNT(*) || ', arrows: ' || (SELECT COUNT(*) FROM flow) FROM slice`;
