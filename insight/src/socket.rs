@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, Mode, OFlags, fchmod, flock, fstat, open};
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags, fchmod, flock, fstat, open};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
@@ -26,7 +26,7 @@ const BACKLOG: i32 = 64;
 /// The mode of files.
 const OWNER: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// How a path is in use.
+/// The message for a path that another process uses.
 const LISTENS: &str = "is in use: another endpoint or process listens on it";
 
 /// How much input after a request is read, and ignored.
@@ -60,8 +60,8 @@ impl Listener {
             return Err(io::Error::new(ErrorKind::InvalidInput, "the path of the endpoint is empty"));
         }
         let address = SocketAddrUnix::new(path).map_err(|error| explain(path, error))?;
-        // From before the socket is looked at until it is removed: another program would take one for a stale file that is not
-        // listened on yet.
+        // Held from before the check until the removal: another program would take a socket that does not listen yet for a stale
+        // file.
         let lock = lock(path)?;
         match listen(path, &address) {
             Ok((socket, file)) => Ok(Listener { socket, files: vec![file, lock] }),
@@ -171,7 +171,7 @@ fn lock(socket: &Path) -> io::Result<OwnFile> {
     path.push(".lock");
     let path = PathBuf::from(path);
     // It may be the file of another user, and a pipe.
-    let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     loop {
         let file = open(&path, flags, OWNER).map_err(|error| explain(socket, error))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -180,6 +180,9 @@ fn lock(socket: &Path) -> io::Result<OwnFile> {
             Err(error) => return Err(explain(socket, error)),
         }
         let opened = fstat(&file)?;
+        if FileType::from_raw_mode(opened.st_mode) != FileType::RegularFile || opened.st_size > 0 {
+            return Err(in_use(&path, "is no file of an endpoint's lock"));
+        }
         let id = (opened.st_dev, opened.st_ino);
         // Its last holder may have removed it after it was opened.
         if id_of(&path).is_ok_and(|current| current == id) {
