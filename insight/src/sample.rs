@@ -17,6 +17,9 @@ use crate::walk::Walker;
 const ROUNDS: u32 = 1000;
 const ROUND: Duration = Duration::from_micros(100);
 
+/// The most frames of a thread that is about to abort: those of a recursion that has filled its stack.
+const DEEPEST: usize = 64 * 1024;
+
 /// A frame pointer that is not known: a walk that needs it ends there.
 const UNKNOWN: usize = 1;
 
@@ -32,7 +35,8 @@ pub(crate) fn sample_by(signal: i32) {
 /// A thread that waits in a handler for the dump before its abort is taken as it was. One that waits in the kernel is not interrupted if the frame pointer, which is not known then, is not needed.
 pub(crate) fn sample(walker: &mut Walker, tid: i32, frames: &mut Vec<usize>) -> bool {
     if let Some(context) = stacks::left_at(tid) {
-        return sys::registers_at(context).is_some_and(|from| walker.walk(from, &mut word, frames));
+        return sys::registers_at(context)
+            .is_some_and(|from| walker.walk_at_most(DEEPEST, from, &mut word, frames));
     }
     let begin = frames.len();
     if tid != sys::own_tid()

@@ -16,8 +16,8 @@ use framehop::{
 use crate::modules::Modules;
 use crate::object::{Object, Section};
 
-/// The most frames of one stack, so that a recursion is seen to its begin.
-const MOST_FRAMES: usize = 64 * 1024;
+/// The most frames of one stack.
+const MOST_FRAMES: usize = 1024;
 
 /// Walks stacks one after the other. What it has learned of the code serves the next ones.
 pub struct Walker {
@@ -48,10 +48,21 @@ impl Walker {
         read: &mut dyn FnMut(usize) -> Option<u64>,
         frames: &mut Vec<usize>,
     ) -> bool {
+        self.walk_at_most(MOST_FRAMES, from, read, frames)
+    }
+
+    /// Variant of [`walk`](Walker::walk) with another limit.
+    pub(crate) fn walk_at_most(
+        &mut self,
+        most: usize,
+        from: SavedContext,
+        read: &mut dyn FnMut(usize) -> Option<u64>,
+        frames: &mut Vec<usize>,
+    ) -> bool {
         let mut read = |address: u64| read(address as usize).ok_or(());
         let start = from.pc as u64;
         let mut steps = self.unwinder.iter_frames(start, registers(from), &mut self.cache, &mut read);
-        for _ in 0..MOST_FRAMES {
+        for _ in 0..most {
             let (address, is_code) = match steps.next() {
                 Ok(Some(FrameAddress::InstructionPointer(pc))) => {
                     (pc as usize, self.modules.is_code(pc as usize))

@@ -85,6 +85,10 @@ fn a_dump_at_an_overflow_shows_the_calls_that_fill_the_stack() {
     let begin = stack.iter().position(|line| line.contains("recurse")).unwrap_or(end);
     let is_recursion = |line: &&&str| line.contains("recurse") || line.contains(" more times");
     let recursion = begin + stack[begin..].iter().take_while(is_recursion).count();
+    // On aarch64 the walk may end at a fault in the first instructions of a function.
+    if cfg!(target_arch = "aarch64") {
+        return;
+    }
     assert!(begin < 3 && (begin + 2..20).contains(&recursion), "{errors}");
     assert!(stack[..recursion].iter().any(|line| line.contains(" more times")), "{errors}");
     // The calls before the recursion follow.
