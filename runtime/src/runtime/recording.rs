@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::ptr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -82,21 +83,31 @@ impl Recording {
 
     /// Returns what is recorded of each worker. Nothing is stopped.
     ///
-    /// A task that has held its worker ever since the begin is shown as one run.
+    /// Where a worker has recorded nothing and runs a task, the events are one run of it, from the start of the recording or from
+    /// the spawn of the task, whichever is later. When that run began is not known.
     pub fn read(&self) -> Vec<Recorded> {
         let of_worker = |(track, block): (&Arc<Track>, &Arc<Block>)| {
             let ((events, lost), now) = (track.read(), Cycles::of_machine().read());
             let timed = |(count, event)| (self.since_begin(now, count), event);
             let mut events: Vec<_> = events.into_iter().map(timed).collect();
             if events.is_empty() {
-                // The worker has not looked for the track since the begin, or it rests.
-                let tasks = block.registry.tasks();
-                let held_by = tasks.iter().find(|task| task.glance().0 == TaskState::Running);
-                events.extend(held_by.map(|task| (Duration::ZERO, Event::Runs(task.id()))));
+                // The worker has not looked for the track yet, or it is idle.
+                events.extend(self.held_by(block));
             }
             Recorded { thread: block.thread(), events, lost }
         };
         self.tracks.iter().zip(&self.shared.blocks).map(of_worker).collect()
+    }
+
+    /// Returns the run of the task that holds a worker.
+    fn held_by(&self, block: &Arc<Block>) -> Option<(Duration, Event)> {
+        // A migratable task is in the registry of the worker where it started.
+        let tasks = self.shared.blocks.iter().flat_map(|block| block.registry.tasks());
+        let runs_here = |task: &Task| {
+            ptr::eq(task.header().home(), block.as_home()) && task.glance().0 == TaskState::Running
+        };
+        let task = tasks.into_iter().find(runs_here)?;
+        Some((self.time().saturating_sub(task.age()), Event::Runs(task.id())))
     }
 
     fn since_begin(&self, now: u64, count: u64) -> Duration {
