@@ -25,7 +25,7 @@ const NAMED: usize = 5;
 ///
 /// Its text has all tasks with their stacks, that of [`grouped`](Dump::grouped) each stack once.
 ///
-/// Printing looks up the names of functions. The first time in a process that reads the debug information of the program, which
+/// Printing looks up the names of functions. The first look-up in a process reads the debug information of the program, which
 /// takes some hundred milliseconds. So print on a plain thread, or in [`unblock`](crate::unblock): a task holds up its worker.
 #[derive(Debug)]
 pub struct Dump {
@@ -78,11 +78,11 @@ impl Dump {
         Grouped(self)
     }
 
-    /// Returns the lines of the stack of a task.
-    pub(super) fn lines(&self, task: &TaskDump) -> Option<Vec<String>> {
+    /// Returns the stack of a task.
+    pub(super) fn stack(&self, task: &TaskDump) -> Option<Backtrace> {
         let resolve = || Symbols::of(self.tasks.iter().filter_map(TaskDump::frames));
         let symbols = self.symbols.get_or_init(resolve);
-        task.frames().map(|frames| symbols.backtrace(frames).lines(false))
+        task.frames().map(|frames| symbols.backtrace(frames))
     }
 
     fn write_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,8 +106,8 @@ impl Dump {
     }
 
     fn write_stack(&self, f: &mut fmt::Formatter<'_>, task: &TaskDump) -> fmt::Result {
-        let lines = self.lines(task).unwrap_or_default();
-        lines.iter().try_for_each(|line| writeln!(f, "    at {line}"))
+        let lines = self.stack(task).map(|stack| stack.folded_lines());
+        lines.iter().flatten().try_for_each(|line| writeln!(f, "    at {line}"))
     }
 }
 
@@ -188,7 +188,9 @@ impl fmt::Display for TaskDump {
             container.owner.map_or(Ok(()), |owner| write!(f, " of the task with id {owner}"))?;
         }
         let Some(waits_for) = self.waits_for() else {
-            let is_unread = self.state() == TaskState::Suspended;
+            let state = self.state();
+            let is_unread = matches!(state, TaskState::Suspended | TaskState::Blocking)
+                && !self.task().header().nature.is_on_pool();
             return f.write_str(if is_unread { ", waiting for what cannot be read" } else { "" });
         };
         write!(f, ", waiting for {waits_for}")?;

@@ -102,7 +102,7 @@ fn write_task(out: &mut String, dump: &Dump, dumped: &TaskDump) -> fmt::Result {
         write_wait(out, waits_for)?;
     }
     write!(out, r#","stack":["#)?;
-    for (index, line) in dump.lines(dumped).unwrap_or_default().iter().enumerate() {
+    for (index, line) in dump.stack(dumped).map(|stack| stack.lines(false)).iter().flatten().enumerate() {
         write!(out, "{}{}", if index > 0 { "," } else { "" }, Text(line))?;
     }
     out.write_str("]}")

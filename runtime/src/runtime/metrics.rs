@@ -21,7 +21,7 @@ impl Handle {
     /// Callable from any thread, also while workers are stuck in tasks. It takes as long as there are started tasks,
     /// since it looks at the state of each, some 10 ns or a cache miss. The numbers are of slightly different moments
     /// while workers run. Those of a worker that are told to be *noted* are as they were at its last tick, which comes
-    /// every 128 runs, or at the begin of its last idle period.
+    /// every 128 runs, or at the start of its last idle period.
     ///
     /// # Examples
     /// ```
@@ -290,11 +290,11 @@ impl PoolMetrics {
 impl WorkerMetrics {
     fn of(shared: &Shared, block: &Block) -> Self {
         let counters = &block.counters;
-        // In this order: a worker rests after its pick.
+        // In this order: an idle period comes after the pick.
         let (idle_periods, unrun) = (counters.idle_periods.get(), counters.unrun.get());
         let picks = counters.picks.get();
-        // A rest that ends meanwhile is missing for a moment.
-        let (since, rested) = (counters.rests_since.get(), counters.rest_nanos.get());
+        // An idle period that ends meanwhile is missing for a moment.
+        let (since, rested) = (counters.idle_since.get(), counters.idle_nanos.get());
         let uptime = clock::machine().saturating_duration_since(shared.started);
         let present =
             if since == 0 { Duration::ZERO } else { uptime.saturating_sub(Duration::from_nanos(since)) };

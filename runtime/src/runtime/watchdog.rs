@@ -150,7 +150,7 @@ fn tell(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) {
     match hook {
         None => {
             let mut text = format!("{stall}, longer than the limit of {limit:?}");
-            let lines = stall.task.backtrace().map(|stack| stack.lines(false));
+            let lines = stall.task.backtrace().map(|stack| stack.folded_lines());
             lines.into_iter().flatten().for_each(|line| text += &format!("\n      at {line}"));
             say(format_args!("{text}"));
         }

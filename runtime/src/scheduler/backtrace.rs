@@ -8,7 +8,7 @@ use std::fmt;
 use crate::base::unwinder::{self, Symbol};
 use crate::tasks::sleeper::Frames;
 
-/// A recursion is folded that has that many functions, and in each round at most that many.
+/// The least number of repeated lines that are folded, and the longest round.
 const FOLDED: usize = 32;
 
 /// The stack of a task.
@@ -63,18 +63,17 @@ impl Backtrace {
             let mut of_use = of_use.into_iter();
             lines.retain(|_| of_use.next().unwrap_or(true));
         }
-        let mut lines: Vec<String> = lines.into_iter().map(|(line, _)| line).collect();
-        if !all {
-            lines = folded(&lines);
-        }
-        if !self.is_complete {
-            lines.push("…".to_owned());
-        }
-        lines
+        let rest = (!self.is_complete).then(|| "…".to_owned());
+        lines.into_iter().map(|(line, _)| line).chain(rest).collect()
+    }
+
+    /// Returns the lines that are of use, for people: recursions are folded.
+    pub(crate) fn folded_lines(&self) -> Vec<String> {
+        folded(&self.lines(false))
     }
 }
 
-/// Returns the lines, of calls that follow each other again and again, as in a recursion, the first ones and their number.
+/// Returns the lines, with each recursion shown once and the number of its rounds.
 fn folded(lines: &[String]) -> Vec<String> {
     let (mut folded, mut rest) = (Vec::new(), lines);
     while !rest.is_empty() {
@@ -109,7 +108,7 @@ impl Frame {
 
 impl fmt::Display for Backtrace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = self.lines(f.alternate());
+        let lines = if f.alternate() { self.lines(true) } else { self.folded_lines() };
         lines.iter().try_for_each(|line| writeln!(f, "  at {line}"))
     }
 }
@@ -157,7 +156,7 @@ mod tests {
             let is_library = function.starts_with("fibra");
             vec![Symbol { function: function.to_string(), file: None, line: None, is_library }]
         };
-        Backtrace::new(functions.iter().map(|function| (1, symbol(function))), true).lines(false)
+        Backtrace::new(functions.iter().map(|function| (1, symbol(function))), true).folded_lines()
     }
 
     #[test]

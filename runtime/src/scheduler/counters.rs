@@ -73,9 +73,9 @@ pub(crate) struct Counters {
     /// How long one in [`LOCK_WAITS_PER_TIMING`] of those waits took, in nanoseconds.
     pub(crate) lock_wait_nanos: Counter,
     /// The rests that have ended, in nanoseconds.
-    pub(crate) rest_nanos: Counter,
+    pub(crate) idle_nanos: Counter,
     /// When the present rest has begun, in nanoseconds of the runtime's life; 0 while there is none.
-    pub(crate) rests_since: Counter,
+    pub(crate) idle_since: Counter,
     pub(crate) gauges: Gauges,
 }
 

@@ -22,11 +22,11 @@ impl Worker {
         // A worker that lacks stacks leaves what is placed here to thieves.
         self.block.set_resting(!self.lacks_stacks());
         let (counters, begin) = (&self.block.counters, clock::machine());
-        counters.rests_since.set(clock::nanos(begin - self.shared.started).max(1));
+        counters.idle_since.set(clock::nanos(begin - self.shared.started).max(1));
         let goes_on = self.wait_for_work(begin);
         let end = clock::machine();
-        counters.rest_nanos.add(clock::nanos(end - begin));
-        counters.rests_since.set(0);
+        counters.idle_nanos.add(clock::nanos(end - begin));
+        counters.idle_since.set(0);
         self.coarse.set(clock::coarse_at(end));
         self.block.set_resting(false);
         goes_on

@@ -81,7 +81,7 @@ pub(crate) fn in_lines(tasks: &[TaskDump]) -> String {
         };
         // Writing to a string does not fail.
         _ = write!(text, "\n  {task} {state}");
-        for line in frames.iter().flat_map(|frames| symbols.backtrace(frames).lines(false)) {
+        for line in frames.iter().flat_map(|frames| symbols.backtrace(frames).folded_lines()) {
             _ = write!(text, "\n      at {line}");
         }
     }

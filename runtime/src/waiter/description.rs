@@ -141,7 +141,7 @@ impl WaitRecord {
         &WaitRecord::new(&WaitDescription::new("unknown").ended_by(EndedBy::Outside), ptr::null());
 }
 
-/// What a task records that sleeps for a closure on the blocking pool. At one address, by which it is known.
+/// The record of a task that sleeps for a closure on the blocking pool. Its address identifies it.
 pub(crate) static ON_POOL: WaitRecord<usize> =
     WaitRecord::new(&WaitDescription::new("unblock").ended_by(EndedBy::Pool), 0);
 

@@ -465,7 +465,7 @@ fn tasks_that_are_taken_back_do_not_count_as_taken() {
 }
 
 #[test]
-fn wakes_from_afar_and_thefts_are_counted() {
+fn wakes_from_afar_and_steals_are_counted() {
     let _guard = hang_guard();
     let runtime = runtime(2);
     let handle = runtime.handle();

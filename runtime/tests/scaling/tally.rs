@@ -15,7 +15,7 @@ pub(crate) struct Counts {
     pub(crate) useful: u64,
     /// When the last task ended.
     pub(crate) last: u64,
-    /// Thefts that brought something, and the tasks that they brought.
+    /// Steals that brought something, and the tasks that they brought.
     pub(crate) steals: u64,
     pub(crate) stolen: u64,
     /// Batches taken out of the common queue.
