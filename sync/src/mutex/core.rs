@@ -13,6 +13,7 @@ use std::time::Instant;
 use fibra_runtime::clock;
 
 use super::state::{Arrival, Attempt, Moved, Owner, Queue, Release, Word};
+use crate::patience;
 use crate::primitive::Ordering;
 use crate::wait::{Admit, Outcome, Until, WaitDescription, WaitQueue, Waiters, WorkerId};
 
@@ -22,9 +23,6 @@ pub(crate) struct Core {
     /// The number beside its lock counts the unlocks since the last wake, or since the time of a waiter began.
     queue: WaitQueue<(), Waiter>,
 }
-
-/// How many unlocks at most pass over a woken waiter between two looks at its time.
-pub(super) const PASSES_PER_LOOK: u32 = 64;
 
 static MUTEX: WaitDescription = WaitDescription::new("mutex")
     .owner_address(offset_of!(Core, word) as isize - offset_of!(Core, queue) as isize);
@@ -193,14 +191,13 @@ impl Core {
 
     /// Counts an unlock while a woken waiter is on its way. Returns true if it does without a look into the queue. By the owner.
     ///
-    /// A look reads the clock, which takes longer than an unlock. So the first unlock looks, the second, the fourth and so
-    /// on, and every 64th. The count begins anew with each waiter whose time begins, since sections may have become
-    /// longer. It begins with the third where a woken waiter and the next one are of one worker.
+    /// The count begins anew with each waiter whose time begins, since sections may have become longer. It begins with the
+    /// third where a woken waiter and the next one are of one worker.
     fn passes_over(&self) -> bool {
         let passes = self.queue.beside_lock();
         let count = passes.load(Ordering::Relaxed).wrapping_add(1);
         passes.store(count, Ordering::Relaxed);
-        !count.is_power_of_two() && !count.is_multiple_of(PASSES_PER_LOOK)
+        !patience::is_look(count)
     }
 
     /// Unlocks with regard to the longest waiter. By the owner.

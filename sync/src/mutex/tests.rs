@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use fibra_runtime::clock;
 use lock_api::RawMutex as _;
 
-use super::core::{Core, Given, HandOff, PASSES_PER_LOOK, Policy, Waiter};
+use super::core::{Core, Given, HandOff, Policy, Waiter};
 use super::raw::RawMutex;
 use super::state::{Arrival, Attempt, Owner};
+use crate::patience::PASSES_PER_LOOK;
 
 /// Wakes the longest waiter, and counts the looks at woken waiters that have not come.
 #[derive(Default)]

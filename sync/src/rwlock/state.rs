@@ -1,14 +1,15 @@
 //! The word of a read-write lock, its waiters, and the rules for which one goes next.
 //!
 //! ```text
-//!  63 62                       4    3        2         1          0
-//! ┌──┬─────────────────────────┬─────────┬────────┬────────────┬─────────┐
-//! │ F│ readers                 │ AWAITED │ CLOSED │ UPGRADABLE │ WRITTEN │
-//! └──┴─────────────────────────┴─────────┴────────┴────────────┴─────────┘
+//!  63 62                5   4       3        2         1          0
+//! ┌──┬─────────────────┬───────┬─────────┬────────┬────────────┬─────────┐
+//! │ F│ readers         │ WOKEN │ AWAITED │ CLOSED │ UPGRADABLE │ WRITTEN │
+//! └──┴─────────────────┴───────┴─────────┴────────┴────────────┴─────────┘
 //!  WRITTEN     a writer holds the lock, alone
 //!  UPGRADABLE  an upgradable reader holds it, beside the readers
 //!  CLOSED      a writer or an upgrade waits: arrivals wait behind it
 //!  AWAITED     the queue is not empty
+//!  WOKEN       a woken waiter is on its way to compete: unlocks may pass over the queue
 //!  F           the next reader is refused: the count is full
 //!
 //!                    a writer waits                    the last reader leaves
@@ -26,21 +27,26 @@
 //! | lock without a wait | an arrival | compare-exchange; only WRITTEN keeps a recursive reader out |
 //! | unlock, a reader | the reader | subtraction; the last one of an AWAITED lock settles |
 //! | unlock, any other hold | the holder | compare-exchange; under the lock of the queue if AWAITED |
+//! | unlock past the queue | the holder | compare-exchange, while WOKEN and not CLOSED |
 //! | set CLOSED, AWAITED | an arrival that queues | under the lock of the queue, while the word keeps it out |
-//! | grant, clear flags | a caller that settles | under the lock of the queue, before the wakes |
+//! | grant, set WOKEN, clear flags | a caller that settles | under the lock of the queue, before the wakes |
+//! | clear WOKEN | a woken waiter that comes | under the lock of the queue |
 //!
 //! * **Settling** compares the word with the queue. The [plan](State::plan) says which waiters may go in. They do in one of
 //!   two ways:
 //!   * The lock is *handed over*: the word is theirs before they are woken, and no arrival overtakes a waiter. A writer or an
 //!     upgradable reader leaves in the same step that grants the next claim, and the last reader leaves the word CLOSED.
 //!   * Where more than two wait, and the wake has to reach another worker or thread, the lock is *opened*: it is free, and
-//!     they are woken to compete with arrivals. Handed over, it would stand still until they run, and all others would queue.
-//!     A waiter that was woken in vain goes back to the front of its lane, and is handed the lock a millisecond after its
-//!     first wake.
+//!     the first of them is woken to compete with arrivals. Handed over, it would stand still until that waiter runs, and all
+//!     others would queue. The waiter settles as it goes in. That wakes the next one that may go in beside it, or closes the
+//!     lock again for a writer that waits. A waiter that was woken in vain goes back to the front of its lane, and is handed
+//!     the lock a millisecond after its first wake.
 //! * **No waiter is forgotten**: an arrival queues and a holder leaves by read-modify-writes of one word. Either the arrival
 //!   sees that the holder has left, or the holder sees the flag. While an AWAITED lock has no holder, a woken waiter is on its
 //!   way. It comes under the lock of the queue, whether it goes in, queues again or gives up. So the next unlock knows that it
 //!   has to wake another, and an unlock that it does not come for a millisecond wakes another as well.
+//! * **Most unlocks pass over the queue** while a woken waiter is on its way. Some of them look for how long. An unlock of a
+//!   CLOSED lock never passes over it: arrivals would stay out of a lock that nobody holds.
 //! * **A recursive reader** passes a CLOSED word, and counts as one more reader before the writer. If it comes between the
 //!   leave of the last reader and its settling, it is itself the last reader of a CLOSED lock, and settles again.
 //! * **Phase-fair**: a writer that leaves lets the waiting readers in, then the next writer (Brandenburg and Anderson,
@@ -77,7 +83,8 @@ const WRITTEN: u64 = 1;
 const UPGRADABLE: u64 = 1 << 1;
 const CLOSED: u64 = 1 << 2;
 const AWAITED: u64 = 1 << 3;
-const ONE_READER: u64 = 1 << 4;
+const WOKEN: u64 = 1 << 4;
+const ONE_READER: u64 = 1 << 5;
 const FULL: u64 = 1 << 63;
 
 const READERS_MASK: u64 = !(ONE_READER - 1);
@@ -317,7 +324,7 @@ impl State {
                 claim.lane(),
                 waiter,
                 until.spinning(),
-                |known, waiter, _| self.enter(known, waiter),
+                |known, waiter, waiters| self.enter(known, waiter, waiters),
                 || (),
                 |known, waiter, waiters, _| {
                     known.leaves(waiter.claim);
@@ -330,20 +337,33 @@ impl State {
                 Outcome::Served if waiter.holds => return true,
                 // It comes back to the queue whether the lock is free or not: see `Known::on_its_way`.
                 Outcome::Served => _ = wait::back_off_until(Looks::Often, || self.is_open(claim)),
-                Outcome::TimedOut | Outcome::Cancelled => return false,
+                // The lock may be open while the worker of a woken waiter computes.
+                Outcome::TimedOut | Outcome::Cancelled => return self.try_claim(claim),
             }
         }
     }
 
-    fn enter(&self, known: &mut Known, waiter: &mut Waiter) -> Admit<()> {
-        if waiter.woken.is_some() {
+    fn enter(
+        &self,
+        known: &mut Known,
+        waiter: &mut Waiter,
+        waiters: &mut Waiters<'_, Waiter, LANES>,
+    ) -> Admit<()> {
+        let is_woken = waiter.woken.is_some();
+        if is_woken {
             known.on_its_way = None;
+            // Relaxed: it publishes nothing. Later unlocks come to the queue, behind this waiter.
+            self.word.fetch_and(!WOKEN, Ordering::Relaxed);
         }
-        if self.claim_or_flag(waiter.claim) {
-            return Admit::Done(());
+        if !self.claim_or_flag(waiter.claim) {
+            known.enters(waiter.claim);
+            return if is_woken { Admit::Front } else { Admit::Back };
         }
-        known.enters(waiter.claim);
-        if waiter.woken.is_some() { Admit::Front } else { Admit::Back }
+        if is_woken {
+            let readers_first = self.policy == Policy::PhaseFair;
+            self.settle_from(Change { readers_first, ..Change::NONE }, known, waiters);
+        }
+        Admit::Done(())
     }
 
     /// Returns true if an arrival with this claim would go in.
@@ -403,15 +423,47 @@ impl State {
     #[cold]
     pub(crate) fn exchange(&self, from: Hold, to: Option<Hold>, unlock: Unlock) {
         let readers_first = from == Hold::Write && self.policy == Policy::PhaseFair;
-        let change = Change { from: Hold::bits(Some(from)), to: Hold::bits(to), readers_first, unlock };
-        self.queue.with(|known, waiters| self.settle_from(change, known, waiters));
+        self.change(Change { from: Hold::bits(Some(from)), to: Hold::bits(to), readers_first, unlock });
     }
 
     /// Lets the next ones in, after the last reader has left.
     #[cold]
     pub(crate) fn settle(&self, unlock: Unlock) {
-        let change = Change { unlock, ..Change::NONE };
-        self.queue.with(|known, waiters| self.settle_from(change, known, waiters));
+        self.change(Change { unlock, ..Change::NONE });
+    }
+
+    fn change(&self, change: Change) {
+        if !self.passes_over(change) {
+            self.queue.with(|known, waiters| self.settle_from(change, known, waiters));
+        }
+    }
+
+    /// Makes a change without a look into the queue, if a woken waiter is on its way, except now and then. Returns true if it
+    /// did.
+    fn passes_over(&self, change: Change) -> bool {
+        let mut seen = self.word.load(Ordering::Relaxed);
+        if seen & WOKEN == 0 || change.unlock == Unlock::Fair {
+            return false;
+        }
+        let passes = self.queue.beside_lock();
+        // Relaxed: a hint. Where two count at a time, one of them is not counted.
+        let count = passes.load(Ordering::Relaxed).wrapping_add(1);
+        passes.store(count, Ordering::Relaxed);
+        if patience::is_look(count) {
+            return false;
+        }
+        while seen & (WOKEN | CLOSED) == WOKEN {
+            let next = seen - change.from + change.to;
+            if next == seen {
+                return true;
+            }
+            // Release: pairs with the Acquire of the next holder.
+            match self.word.compare_exchange_weak(seen, next, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
     }
 
     fn settle_from(&self, change: Change, known: &mut Known, waiters: &mut Waiters<'_, Waiter, LANES>) {
@@ -422,8 +474,9 @@ impl State {
             let hand_off = self.hand_off(&plan, change.unlock, known, waiters);
             let next = match hand_off {
                 HandOff::Direct => plan.word,
-                HandOff::Compete(_) => plan.word & AWAITED | plan.held,
-                HandOff::None => AWAITED | plan.held,
+                // The one that is woken leaves the queue.
+                HandOff::Compete(..) if known.waiters == 1 => plan.held,
+                HandOff::Compete(..) | HandOff::None => AWAITED | WOKEN | plan.held,
             };
             // Release: pairs with the Acquire of callers that lock from now on. Acquire: pairs with the Release of the
             // readers that have left; the wakes pass it on.
@@ -432,21 +485,28 @@ impl State {
                 Err(now) => seen = now,
             }
         };
-        let competes = match hand_off {
-            HandOff::None => return,
-            HandOff::Direct => None,
-            HandOff::Compete(now) => Some(now),
-        };
         let mut serve = |waiter: &mut Waiter| {
             known.leaves(waiter.claim);
-            waiter.holds = competes.is_none();
-            waiter.woken = waiter.woken.or(competes);
+            match hand_off {
+                HandOff::Compete(_, now) => waiter.woken = waiter.woken.or(Some(now)),
+                _ => waiter.holds = true,
+            }
         };
-        if let Some(claim) = plan.claim {
-            waiters.serve_front(claim.lane(), &mut serve);
+        match hand_off {
+            HandOff::None => {}
+            HandOff::Direct => {
+                if let Some(claim) = plan.claim {
+                    waiters.serve_front(claim.lane(), &mut serve);
+                }
+                while plan.admits_readers && waiters.serve_front(READERS, &mut serve).is_some() {}
+            }
+            HandOff::Compete(lane, now) => {
+                waiters.serve_front(lane, serve);
+                known.on_its_way = Some(now);
+                // Relaxed: a hint, as in `passes_over`.
+                self.queue.beside_lock().store(0, Ordering::Relaxed);
+            }
         }
-        while plan.admits_readers && waiters.serve_front(READERS, &mut serve).is_some() {}
-        known.on_its_way = competes.or(known.on_its_way);
     }
 
     /// Decides how the waiters of a plan go in.
@@ -457,17 +517,18 @@ impl State {
         known: &Known,
         waiters: &Waiters<'_, Waiter, LANES>,
     ) -> HandOff {
-        let lanes = [plan.claim.map(Claim::lane), plan.admits_readers.then_some(READERS)];
-        let lanes = || lanes.into_iter().flatten();
+        let readers = plan.admits_readers.then_some(READERS);
+        let claims = plan.claim.map(Claim::lane);
+        let lanes = if plan.readers_first { [readers, claims] } else { [claims, readers] };
+        let lanes = || lanes.into_iter().flatten().filter(|lane| !waiters.is_empty(*lane));
         // An upgrade holds the lock already.
         let is_strict = unlock == Unlock::Fair || plan.claim == Some(Claim::Upgrade);
         let is_short = known.on_its_way.is_none() && known.waiters <= usize::from(self.short_queue);
-        if is_strict || is_short || lanes().next().is_none() {
+        let Some(first) = lanes().next().filter(|_| !is_strict && !is_short) else {
             return HandOff::Direct;
-        }
+        };
         let now = clock::now();
-        let mut first = lanes().filter_map(|lane| waiters.front(lane));
-        if first.any(|waiter| waiter.is_overdue(now)) {
+        if lanes().filter_map(|lane| waiters.front(lane)).any(|waiter| waiter.is_overdue(now)) {
             return HandOff::Direct;
         }
         if known.on_its_way.is_some_and(|woken| !patience::is_over(woken, now)) {
@@ -477,7 +538,7 @@ impl State {
             READERS => waiters.iter(READERS).all(Waiter::is_here),
             lane => waiters.front(lane).is_some_and(Waiter::is_here),
         };
-        if lanes().all(are_here) { HandOff::Direct } else { HandOff::Compete(now) }
+        if lanes().all(are_here) { HandOff::Direct } else { HandOff::Compete(first, now) }
     }
 
     /// What may be granted beside the holds of `word`.
@@ -486,7 +547,7 @@ impl State {
     /// no claim is left that closes the lock.
     fn plan(word: u64, readers_first: bool, writers: usize, waiters: &Waiters<'_, Waiter, LANES>) -> Plan {
         let held = word & HELD_MASK;
-        let mut plan = Plan { held, word: held, admits_readers: false, claim: None };
+        let mut plan = Plan { held, word: held, readers_first, admits_readers: false, claim: None };
         let mut claims = waiters.iter(UPGRADES).chain(waiters.iter(CLAIMS)).map(|waiter| waiter.claim);
         let mut next = claims.next();
         let mut closing = writers + usize::from(next == Some(Claim::Upgrade));
@@ -535,8 +596,8 @@ impl State {
 enum HandOff {
     /// They are handed the lock.
     Direct,
-    /// They are woken now, and compete with arrivals.
-    Compete(Instant),
+    /// The first of this lane is woken now, and competes with arrivals.
+    Compete(usize, Instant),
     /// They wait on: another waiter that competes is on its way.
     None,
 }
@@ -547,6 +608,7 @@ struct Plan {
     held: u64,
     /// The next word, if the waiters are handed the lock.
     word: u64,
+    readers_first: bool,
     admits_readers: bool,
     claim: Option<Claim>,
 }

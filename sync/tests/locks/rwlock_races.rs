@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::{
     Dice, Side, beside, beside_runtimes, everywhere, few_or_many, give_way, guarded, in_tasks, runtime, until,
 };
+use crate::rwlocks::door_is_closed;
 use fibra_runtime::{self as fibra, wait};
 use fibra_sync::{RwLock, RwLockExt, RwLockUpgradableReadGuard, RwLockWriteGuard};
 
@@ -422,15 +423,17 @@ fn upgrades_at_their_deadline_as_the_last_reader_leaves_are_done_or_not() {
     });
 }
 
-/// Has five tasks wait in a runtime whose only worker then computes, unlocks, and calls `meanwhile`.
-fn beside_waiters_that_cannot_come(wait: fn(&RwLock<i32>), meanwhile: fn(&RwLock<i32>)) {
+/// Has five tasks wait in a runtime whose only worker then computes, unlocks, and calls `meanwhile`, which may let them come.
+fn beside_waiters_that_cannot_come(wait: fn(&RwLock<i32>, u32), meanwhile: fn(&RwLock<i32>, &dyn Fn())) {
     guarded(|| {
         for lock in [RwLock::new(0), RwLock::writer_first(0)].map(Arc::new) {
             let other = runtime(1);
             let (computes, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
             let writing = lock.write();
-            let waiters: Vec<_> =
-                (0..5).map(|_| Arc::clone(&lock)).map(|lock| other.spawn(move || wait(&lock))).collect();
+            let waiters = [0, 1, 2, 3, 4].map(|number| {
+                let lock = Arc::clone(&lock);
+                other.spawn(move || wait(&lock, number))
+            });
             let task = {
                 let (computes, stop) = (Arc::clone(&computes), Arc::clone(&stop));
                 other.spawn(move || {
@@ -443,8 +446,9 @@ fn beside_waiters_that_cannot_come(wait: fn(&RwLock<i32>), meanwhile: fn(&RwLock
             };
             until(|| computes.load(Ordering::Relaxed));
             drop(writing);
-            meanwhile(&lock);
-            stop.store(true, Ordering::Relaxed);
+            let let_them_come = || stop.store(true, Ordering::Relaxed);
+            meanwhile(&lock, &let_them_come);
+            let_them_come();
             waiters.into_iter().chain([task]).for_each(|task| task.join().unwrap());
             assert!(lock.try_write().is_some(), "the lock is free and has no waiters");
         }
@@ -454,8 +458,8 @@ fn beside_waiters_that_cannot_come(wait: fn(&RwLock<i32>), meanwhile: fn(&RwLock
 #[test]
 fn many_writers_whose_worker_computes_leave_the_lock_to_others() {
     beside_waiters_that_cannot_come(
-        |lock| *lock.write() += 1,
-        |lock| {
+        |lock, _| *lock.write() += 1,
+        |lock, _| {
             for _ in 0..100 {
                 *lock.write() += 1;
                 assert!(*lock.read() > 0);
@@ -468,12 +472,46 @@ fn many_writers_whose_worker_computes_leave_the_lock_to_others() {
 #[test]
 fn many_readers_whose_worker_computes_leave_the_lock_to_others() {
     beside_waiters_that_cannot_come(
-        |lock| assert!(*lock.read() > 0),
-        |lock| {
+        |lock, _| assert!(*lock.read() > 0),
+        |lock, _| {
             for _ in 0..100 {
                 *lock.try_write().expect("the lock is open") += 1;
                 assert!(*lock.read() > 0);
             }
+        },
+    );
+}
+
+#[test]
+fn a_timed_attempt_takes_a_lock_that_is_open_at_its_deadline() {
+    beside_waiters_that_cannot_come(
+        |lock, _| *lock.write() += 1,
+        |lock, _| {
+            let reading = lock.read();
+            thread::scope(|scope| {
+                let deadline = Instant::now() + Duration::from_millis(100);
+                let attempt = scope.spawn(move || lock.try_write_until(deadline).is_some());
+                until(|| door_is_closed(lock) || attempt.is_finished());
+                drop(reading);
+                let is_in_time = Instant::now() < deadline;
+                assert!(attempt.join().unwrap() || !is_in_time);
+            });
+        },
+    );
+}
+
+#[test]
+fn a_reader_that_competed_closes_the_lock_again_for_the_writer_that_waits() {
+    beside_waiters_that_cannot_come(
+        |lock, number| match number {
+            4 => *lock.write() += 1,
+            _ => drop(lock.read()),
+        },
+        |lock, let_them_come| {
+            let reading = lock.read();
+            let_them_come();
+            until(|| door_is_closed(lock));
+            drop(reading);
         },
     );
 }
