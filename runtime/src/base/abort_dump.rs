@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, getpid};
 
 use crate::base::clock;
-use crate::base::sigaction::{block, change, keeping_errno, no_action};
+use crate::base::sigaction::{block, change, handle_by, keeping_errno};
 use crate::base::sys;
 
 /// How long an abort waits for the dump.
@@ -43,8 +43,6 @@ struct Request {
     waiting: AtomicI32,
     context: AtomicUsize,
 }
-
-type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
 static REQUEST: OnceLock<Request> = OnceLock::new();
 
@@ -88,13 +86,9 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
     if REQUEST.set(request).is_err() {
         return Ok(());
     }
-    let handler: Handler = handle;
-    let mut ours = no_action();
-    ours.sa_sigaction = handler as *const () as usize;
-    ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-    // SAFETY: the handler has the signature of one with `SA_SIGINFO`. It writes and waits by calls of the system, loads and stores
-    // atomics, reads the clock, and calls `pthread_self`, `sigaction` and `raise`: all of it is async-signal-safe.
-    unsafe { change(libc::SIGABRT, Some(&ours)) }.map(drop)
+    // SAFETY: the handler writes and waits by calls of the system, loads and stores atomics, reads the clock, and calls
+    // `pthread_self`, `sigaction` and `raise`: all of it is async-signal-safe.
+    unsafe { handle_by(libc::SIGABRT, handle) }
 }
 
 /// Has the dump before an abort show the calling thread in this context, a `ucontext_t`, not in the handler that is to abort.

@@ -28,6 +28,25 @@ pub(crate) unsafe fn change(
     if result == 0 { Ok(previous) } else { Err(io::Error::last_os_error()) }
 }
 
+/// A handler with `SA_SIGINFO`.
+pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Sets a handler of the signal, which runs on the alternate stack of its thread, with the signal blocked: a fault in it ends the
+/// process.
+///
+/// # Errors
+/// What the system says.
+///
+/// # Safety
+/// The handler is async-signal-safe.
+pub(crate) unsafe fn handle_by(signal: libc::c_int, handler: Handler) -> io::Result<()> {
+    let mut action = no_action();
+    action.sa_sigaction = handler as *const () as usize;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+    // SAFETY: the handler has the signature that the flags tell, and is async-signal-safe by the contract.
+    unsafe { change(signal, Some(&action)) }.map(drop)
+}
+
 /// Runs a part of a handler, and leaves `errno` to the interrupted code as it was. Async-signal-safe.
 pub(crate) fn keeping_errno(f: impl FnOnce()) {
     #[cfg(any(target_os = "illumos", target_os = "solaris"))]

@@ -14,7 +14,7 @@ use std::ptr;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::base::abort_dump;
-use crate::base::sigaction::{change, no_action};
+use crate::base::sigaction::{Handler, change, handle_by, no_action};
 use crate::stack::overflow_line::{Line, Overflow};
 use crate::stack::sys;
 
@@ -55,9 +55,6 @@ struct Chained {
     previous: OnceLock<libc::sigaction>,
 }
 
-/// A handler with `SA_SIGINFO`.
-type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
-
 impl Chained {
     const fn new(signal: libc::c_int) -> Self {
         Self { signal, previous: OnceLock::new() }
@@ -67,13 +64,8 @@ impl Chained {
         // The present action is remembered first, since our handler may run as soon as it is set.
         // SAFETY: none is set.
         _ = self.previous.set(unsafe { change(self.signal, None) }?);
-        let handler: Handler = handle;
-        let mut ours = no_action();
-        ours.sa_sigaction = handler as *const () as usize;
-        // Not SA_NODEFER: a fault inside the handler must end the process, not run the handler again.
-        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the handler has the signature that the flags tell, and the head of this file says what it does.
-        unsafe { change(self.signal, Some(&ours)) }.map(drop)
+        // SAFETY: the head of this file says what the handler does.
+        unsafe { handle_by(self.signal, handle) }
     }
 
     /// Does with the signal what its previous action does.
