@@ -14,7 +14,7 @@
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::mem;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -36,8 +36,6 @@ struct Request {
     process: Pid,
     /// The action of SIGABRT before.
     previous: libc::sigaction,
-    /// A thread has waited in vain.
-    is_given_up: AtomicBool,
     /// The first thread that waits in the handler, while it does, and the address of the context that a signal has
     /// interrupted there: this one, or a fault that is about to abort.
     waiting: AtomicI32,
@@ -79,7 +77,6 @@ pub(crate) fn install(dump: impl FnOnce() + Send + 'static) -> io::Result<()> {
         answer,
         process: getpid(),
         previous,
-        is_given_up: AtomicBool::new(false),
         waiting: AtomicI32::new(0),
         context: AtomicUsize::new(0),
     };
@@ -137,10 +134,7 @@ impl Request {
     /// Asks for the dump, and waits for it.
     fn ask(&self, context: usize) {
         // Relaxed: the handle of this thread can only have been stored by itself.
-        if DUMPER.load(Ordering::Relaxed) == own_handle()
-            || self.process != getpid()
-            || self.is_given_up.load(Ordering::Relaxed)
-        {
+        if DUMPER.load(Ordering::Relaxed) == own_handle() || self.process != getpid() {
             return;
         }
         let is_first = self.leave(context);
@@ -155,15 +149,11 @@ impl Request {
     /// Waits until there is an answer.
     fn wait(&self) {
         let deadline = clock::machine() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(clock::machine());
-            let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
-            match poll(&mut [PollFd::new(&self.answer, PollFlags::IN)], Some(&left)) {
-                // The dump samples this thread by a signal.
-                Err(Errno::INTR) => {}
-                Ok(0) => return self.is_given_up.store(true, Ordering::Relaxed),
-                _ => return,
-            }
-        }
+        let poll_once = || {
+            let left = Timespec::try_from(deadline.saturating_duration_since(clock::machine())).ok();
+            poll(&mut [PollFd::new(&self.answer, PollFlags::IN)], left.as_ref())
+        };
+        // The dump samples this thread by a signal.
+        while poll_once() == Err(Errno::INTR) {}
     }
 }
