@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::base::abort_dump;
 use crate::base::sigaction::{Handler, change, handle_by, no_action};
-use crate::stack::overflow_line::{Line, Overflow};
+use crate::stack::overflow_line::Overflow;
 use crate::stack::sys;
 
 /// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
@@ -138,8 +138,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 }
 
 fn report_and_abort(overflow: &Overflow<'_>, context: *mut libc::c_void) {
-    let line = Line::report(overflow);
-    sys::write_to_stderr(line.as_bytes());
+    overflow.with_line(sys::write_to_stderr);
     abort_dump::leave(context.expose_provenance());
     process::abort();
 }

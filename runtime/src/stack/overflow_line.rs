@@ -1,8 +1,9 @@
-//! The line that reports an overflow, put together in a handler: without an allocation, on little stack.
-//!
-//! By hand: the frames of `core::fmt` do not fit there in a build for AddressSanitizer.
+//! The line that reports an overflow, put together in a handler: without an allocation.
 
 #![forbid(unsafe_code)]
+
+use std::fmt::{self, Write as _};
+use std::io::{Cursor, Write as _};
 
 /// Identifies the task that overflowed.
 #[derive(Clone, Copy, Debug)]
@@ -28,16 +29,16 @@ pub(crate) enum Knob {
 }
 
 impl Knob {
-    fn advice(self) -> &'static [u8] {
+    fn advice(self) -> &'static str {
         match self {
             Knob::Builder => {
-                b"raise it with task::Builder::stack_size or Runtime::builder().stack_size, or run deep code in \
-                  task::on_big_stack\n"
+                "raise it with task::Builder::stack_size or Runtime::builder().stack_size, or run deep code in \
+                 task::on_big_stack"
             }
             Knob::Main => {
-                b"raise it with Runtime::builder().main_stack_size, or run deep code in task::on_big_stack\n"
+                "raise it with Runtime::builder().main_stack_size, or run deep code in task::on_big_stack"
             }
-            Knob::BigStack => b"give task::on_big_stack a larger size\n",
+            Knob::BigStack => "give task::on_big_stack a larger size",
         }
     }
 }
@@ -48,83 +49,42 @@ const NAME: usize = 120;
 /// Room for a name of the longest length, or for a path of that length, and the rest of the line.
 const LINE: usize = 384;
 
-/// A buffer that cuts off what does not fit.
-pub(super) struct Line {
-    bytes: [u8; LINE],
-    len: usize,
+impl Overflow<'_> {
+    /// Calls `write` with the report as a line.
+    pub(super) fn with_line<T>(&self, write: impl FnOnce(&[u8]) -> T) -> T {
+        let mut line = Cursor::new([0; LINE]);
+        // What does not fit is cut off.
+        _ = writeln!(line, "fibra: {self}");
+        write(&line.get_ref()[..line.position() as usize])
+    }
 }
 
-impl Line {
-    /// Formats the report: the task, the bytes of its stack, and what to do.
-    pub(super) fn report(overflow: &Overflow<'_>) -> Self {
-        let mut line = Self { bytes: [0; LINE], len: 0 };
-        line.text(b"fibra: task ");
-        if let Some(name) = overflow.name {
-            line.text(b"'");
-            line.name(name.as_bytes());
-            line.text(b"' ");
+impl fmt::Display for Overflow<'_> {
+    /// Writes the task, the size of its stack, and what to do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.id;
+        match (self.name, self.place) {
+            (Some(name), _) => write!(f, "task '{}' (id {id})", Clean(name))?,
+            (None, Some((file, line))) => write!(f, "task (id {id}, spawned at {}:{line})", Clean(file))?,
+            (None, None) => write!(f, "task (id {id})")?,
         }
-        line.text(b"(id ");
-        line.number(overflow.id);
-        if let (None, Some((file, number))) = (overflow.name, overflow.place) {
-            line.text(b", spawned at ");
-            line.name(file.as_bytes());
-            line.text(b":");
-            line.number(number.into());
-        }
-        line.text(b") overflowed its stack of ");
-        line.size(overflow.stack_size);
-        line.text(b"; ");
-        line.text(overflow.knob.advice());
-        line
-    }
-
-    pub(super) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-
-    fn text(&mut self, text: &[u8]) {
-        text.iter().for_each(|byte| self.byte(*byte));
-    }
-
-    fn byte(&mut self, byte: u8) {
-        if let Some(free) = self.bytes.get_mut(self.len) {
-            *free = byte;
-            self.len += 1;
-        }
-    }
-
-    /// A name of any bytes stays within the one line.
-    fn name(&mut self, name: &[u8]) {
-        for byte in name.iter().take(NAME) {
-            self.byte(if byte.is_ascii_control() { b'?' } else { *byte });
-        }
-        if name.len() > NAME {
-            self.text(b"...");
-        }
-    }
-
-    fn size(&mut self, bytes: usize) {
-        let (number, unit): (usize, &[u8]) = match bytes {
-            _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => (bytes >> 20, b" MiB"),
-            _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => (bytes >> 10, b" KiB"),
-            _ => (bytes, b" bytes"),
+        let (size, unit) = match self.stack_size {
+            bytes if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => (bytes >> 20, "MiB"),
+            bytes if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => (bytes >> 10, "KiB"),
+            bytes => (bytes, "bytes"),
         };
-        self.number(number as u64);
-        self.text(unit);
+        write!(f, " overflowed its stack of {size} {unit}; {}", self.knob.advice())
     }
+}
 
-    fn number(&mut self, mut number: u64) {
-        let mut digits = [0; 20];
-        let mut first = digits.len();
-        loop {
-            first -= 1;
-            digits[first] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                break;
-            }
+/// Writes a name so that it stays within the line.
+struct Clean<'a>(&'a str);
+
+impl fmt::Display for Clean<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (_, letter) in self.0.char_indices().take_while(|(at, _)| *at < NAME) {
+            f.write_char(if letter.is_ascii_control() { '?' } else { letter })?;
         }
-        self.text(&digits[first..]);
+        f.write_str(if self.0.len() > NAME { "..." } else { "" })
     }
 }

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::stack::overflow;
-use crate::stack::overflow_line::{Knob, Line, Overflow};
+use crate::stack::overflow_line::{Knob, Overflow};
 
 use crate::stack::tests;
 use crate::stack::tests::{SIZE, case, config, poke, stacks, stderr};
@@ -23,8 +23,8 @@ fn lookup(fault: usize, report: &dyn Fn(&Overflow<'_>)) {
 }
 
 fn line(id: u64, name: Option<&str>, place: Option<(&str, u32)>, stack_size: usize, knob: Knob) -> String {
-    let line = Line::report(&Overflow { id, name, place, stack_size, knob });
-    String::from_utf8(line.as_bytes().to_vec()).unwrap()
+    let overflow = Overflow { id, name, place, stack_size, knob };
+    overflow.with_line(|line| String::from_utf8(line.to_vec()).unwrap())
 }
 
 #[test]
@@ -121,6 +121,7 @@ extern "C" fn blocked(_: libc::c_int) {
 fn an_overflow_is_one_line_and_an_abort() {
     if case().is_some() {
         install();
+        let _alternate = overflow::thread_setup().unwrap();
         let address = fault_in_guard();
         FAULT.store(address, Ordering::Relaxed);
         return poke(address);
