@@ -75,6 +75,8 @@ impl Chained {
             // The kernel does not let a fault be ignored; a signal that was merely sent it does.
             libc::SIG_IGN if was_sent => {}
             libc::SIG_DFL | libc::SIG_IGN => self.resign(previous, was_sent),
+            // Such a handler runs once; after it comes the default.
+            _ if previous.sa_flags & libc::SA_RESETHAND != 0 => self.resign(previous, was_sent),
             _ => self.call(previous, info, context),
         }
     }
@@ -92,13 +94,6 @@ impl Chained {
 
     /// Calls the previous handler as the kernel would.
     fn call(&self, previous: &libc::sigaction, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-        if previous.sa_flags & libc::SA_RESETHAND != 0 {
-            // Such a handler runs once; after it comes the default.
-            let mut default = *previous;
-            default.sa_sigaction = libc::SIG_DFL;
-            // SAFETY: the default has no handler.
-            _ = unsafe { change(self.signal, Some(&default)) };
-        }
         self.mask_for(previous);
         let handler = ptr::with_exposed_provenance::<()>(previous.sa_sigaction);
         // SAFETY: neither SIG_DFL nor SIG_IGN, so it is a handler, and SA_SIGINFO says which signature it has.

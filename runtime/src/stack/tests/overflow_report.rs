@@ -137,6 +137,7 @@ fn other_faults_reach_the_previous_handler() {
     if let Some(case) = case() {
         match case.as_str() {
             "plain" => set_handler(plain as *const () as usize, 0),
+            "once" => set_handler(plain as *const () as usize, libc::SA_RESETHAND),
             "detailed" => set_handler(detailed as *const () as usize, libc::SA_SIGINFO),
             "blocked" => set_handler(blocked as *const () as usize, 0),
             "open" => set_handler(blocked as *const () as usize, libc::SA_NODEFER),
@@ -155,6 +156,7 @@ fn other_faults_reach_the_previous_handler() {
     let run = |case| child("other_faults_reach_the_previous_handler", case);
     for (case, says) in [
         ("plain", "plain handler"),
+        ("once", "plain handler"),
         ("detailed", "detailed handler"),
         ("blocked", "blocked"),
         ("open", "open"),
