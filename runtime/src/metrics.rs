@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-pub use crate::runtime::histogram::Histogram;
-pub use crate::runtime::metrics::{PoolMetrics, RuntimeMetrics, StackMetrics, TaskMetrics, WorkerMetrics};
+pub use crate::blocking::pool_metrics::PoolMetrics;
+pub use crate::runtime::metrics::{RuntimeMetrics, StackMetrics, TaskMetrics};
 pub use crate::runtime::prometheus::Number;
+pub use crate::runtime::worker_metrics::WorkerMetrics;
+pub use crate::scheduler::histogram::Histogram;

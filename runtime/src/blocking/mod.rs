@@ -2,4 +2,5 @@
 
 mod job;
 pub(crate) mod pool;
+pub(crate) mod pool_metrics;
 pub(crate) mod unblock;

@@ -18,6 +18,7 @@ use crate::base::limit::Refusal;
 use crate::base::payload::drop_quietly;
 use crate::base::sys;
 use crate::blocking::job::{Job, Queued};
+use crate::blocking::pool_metrics::PoolMetrics;
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
 use crate::scheduler::shared::{PoolThreads, Shared};
@@ -104,15 +105,6 @@ impl Lane {
     }
 }
 
-/// What a lane counts.
-pub(crate) struct Counts {
-    pub(crate) threads: usize,
-    pub(crate) busy: usize,
-    pub(crate) queued: usize,
-    pub(crate) taken: u64,
-    pub(crate) waited: Duration,
-}
-
 /// Numbers the jobs of a pool in the order of their arrival.
 pub(super) type Ticket = u64;
 
@@ -153,12 +145,12 @@ impl Pool {
         (running, jobs.filter_map(Job::task).map(Queued::handle).collect())
     }
 
-    /// Returns what each lane counts: that of the jobs that end, and that of the calls.
-    pub(crate) fn counts(&self) -> [Counts; 2] {
-        self.lock().lanes.each_ref().map(|lane| Counts {
-            threads: lane.threads,
-            busy: lane.busy,
-            queued: lane.jobs.len(),
+    /// Returns the numbers of each lane: that of the jobs that end, and that of the calls.
+    pub(crate) fn metrics(&self) -> [PoolMetrics; 2] {
+        self.lock().lanes.each_ref().map(|lane| PoolMetrics {
+            threads: lane.threads as u64,
+            idle: lane.idle() as u64,
+            queued: lane.jobs.len() as u64,
             taken: lane.taken,
             waited: lane.waited,
         })

@@ -6,11 +6,11 @@ use std::iter::Sum;
 use std::time::Duration;
 
 use crate::base::clock;
-use crate::blocking::pool::{self, Pool};
+use crate::blocking::pool::Pool;
+use crate::blocking::pool_metrics::PoolMetrics;
 use crate::runtime::handle::Handle;
-use crate::runtime::histogram::Histogram;
-use crate::scheduler::block::Block;
-use crate::scheduler::counters::LOCK_WAITS_PER_TIMING;
+use crate::runtime::worker_metrics::WorkerMetrics;
+use crate::scheduler::histogram::Histogram;
 use crate::scheduler::shared::Shared;
 use crate::scheduler::task_counts;
 use crate::tasks::sleeper::TaskState;
@@ -37,7 +37,7 @@ impl Handle {
     pub fn metrics(&self) -> RuntimeMetrics {
         let shared = self.shared();
         let workers: Vec<_> = shared.blocks.iter().map(|block| WorkerMetrics::of(shared, block)).collect();
-        let [blocking, calls] = Pool::of(shared).counts().map(PoolMetrics::of);
+        let [blocking, calls] = Pool::of(shared).metrics();
         RuntimeMetrics {
             uptime: clock::machine().saturating_duration_since(shared.started),
             tasks: TaskMetrics::of(shared),
@@ -127,89 +127,6 @@ pub struct StackMetrics {
     pub mapped: u64,
 }
 
-/// Counts the jobs and threads of one half of the blocking pool, under its lock.
-#[derive(Clone, Default, Debug)]
-#[non_exhaustive]
-pub struct PoolMetrics {
-    /// Threads. tokio: `num_blocking_threads`. Go: `/sched/threads/total:threads` has them, and the workers.
-    pub threads: u64,
-    /// Threads without a job. tokio: `num_idle_blocking_threads`.
-    pub idle: u64,
-    /// Jobs that wait for a thread. tokio: `blocking_queue_depth`.
-    pub queued: u64,
-    /// Jobs that a thread has taken.
-    pub taken: u64,
-    /// How long the taken jobs had waited, in all. Divided by [`taken`](Self::taken) it is the latency of the queue.
-    pub waited: Duration,
-}
-
-/// The numbers of a worker. It alone writes them, without locked instructions.
-#[derive(Clone, Default, Debug)]
-#[non_exhaustive]
-pub struct WorkerMetrics {
-    /// Tasks that were spawned on this worker.
-    pub spawned: u64,
-    /// Tasks that have ended on this worker.
-    pub ended: u64,
-    /// Runs of tasks, each up to a wait, a yield or the end; noted. tokio: `worker_poll_count`.
-    pub runs: u64,
-    /// How long the worker has had something to do. tokio: `worker_total_busy_duration`. Two readings of the
-    /// clock an idle period.
-    pub busy: Duration,
-    /// How long the worker has been idle: searched, polled or parked. Go: `/cpu/classes/idle:cpu-seconds`.
-    pub idle: Duration,
-    /// How often the worker has run out of tasks.
-    pub idle_periods: u64,
-    /// Parks: waits of the thread for the system. tokio: `worker_park_count`; twice this is
-    /// `worker_park_unpark_count`.
-    pub parks: u64,
-    /// Parks after which there was nothing to run. tokio: `worker_noop_count`.
-    pub idle_parks: u64,
-    /// Calls of the driver, the parks among them.
-    pub polls: u64,
-    /// Tasks that the driver has woken. tokio: `io_driver_ready_count`.
-    pub events: u64,
-    /// Unstarted tasks that the worker has taken out of the queue that others may steal from.
-    pub taken: u64,
-    /// Batches that the worker has stolen. tokio: `worker_steal_operations`.
-    pub steals: u64,
-    /// Tasks in those batches. tokio: `worker_steal_count`.
-    pub stolen: u64,
-    /// Tasks that other threads woke or placed here. tokio: a part of `remote_schedule_count`.
-    pub arrivals: u64,
-    /// Yields of tasks that had used up their budget of 128 operations. tokio: `budget_forced_yield_count`.
-    pub budget_yields: u64,
-    /// Timers that have fired.
-    pub timers: u64,
-    /// How late the fired timers were, in all, in steps of 16 µs; noted. It is the clock's time, so virtual
-    /// where that is.
-    pub timer_lateness: Duration,
-    /// Armed timers; noted.
-    pub armed_timers: u64,
-    /// Waits of tasks for mutexes and read-write locks that went to sleep, also those that have not ended.
-    pub lock_waits: u64,
-    /// How long those waits took, in all, of which one in eight is timed. Go: `/sync/mutex/wait/total:seconds`.
-    pub lock_wait: Duration,
-    /// Started tasks that wait for their turn here; noted. tokio: `worker_local_queue_depth`.
-    pub ready: u64,
-    /// Tasks that wait to start here, or to go on if they may migrate. tokio: a part of `worker_local_queue_depth`.
-    pub queued: u64,
-    /// Tasks that wait for a stack; noted.
-    pub awaiting_stack: u64,
-    /// Tasks that have started here and not ended.
-    pub started: u64,
-    /// Unused stacks of the worker; noted.
-    pub stacks: u64,
-    /// How long tasks run without a stop, where the builder has [`histograms`](crate::Builder::histograms). tokio:
-    /// `poll_time_histogram_bucket_count`.
-    pub run_time: Option<Histogram>,
-    /// How long tasks wait from their spawn, wake or yield to their run. A task that another thread has woken
-    /// waits from
-    /// the first wake of its batch on. tokio: `schedule_latency_histogram_bucket_count`. Go:
-    /// `/sched/latencies:seconds`.
-    pub schedule_delay: Option<Histogram>,
-}
-
 impl RuntimeMetrics {
     /// Adds a number up over the workers.
     pub fn sum<T: Sum>(&self, number: impl Fn(&WorkerMetrics) -> T) -> T {
@@ -271,66 +188,6 @@ impl StackMetrics {
             warm: counts.warm as u64 + at_workers,
             cold: counts.cold as u64,
             mapped: counts.mapped as u64,
-        }
-    }
-}
-
-impl PoolMetrics {
-    fn of(counts: pool::Counts) -> Self {
-        PoolMetrics {
-            threads: counts.threads as u64,
-            idle: (counts.threads - counts.busy) as u64,
-            queued: counts.queued as u64,
-            taken: counts.taken,
-            waited: counts.waited,
-        }
-    }
-}
-
-impl WorkerMetrics {
-    fn of(shared: &Shared, block: &Block) -> Self {
-        let counters = &block.counters;
-        // In this order: an idle period comes after the pick.
-        let (idle_periods, unrun) = (counters.idle_periods.get(), counters.unrun.get());
-        let picks = counters.picks.get();
-        // An idle period that ends meanwhile is missing for a moment.
-        let (since, rested) = (counters.idle_since.get(), counters.idle_nanos.get());
-        let uptime = clock::machine().saturating_duration_since(shared.started);
-        let present =
-            if since == 0 { Duration::ZERO } else { uptime.saturating_sub(Duration::from_nanos(since)) };
-        let idle = Duration::from_nanos(rested) + present;
-        let lock_waits = counters.lock_waits.get();
-        let timed = lock_waits.div_ceil(LOCK_WAITS_PER_TIMING).max(1);
-        let lock_wait =
-            u128::from(counters.lock_wait_nanos.get()) * u128::from(lock_waits) / u128::from(timed);
-        WorkerMetrics {
-            spawned: counters.tasks.spawned(),
-            ended: counters.tasks.finished(),
-            runs: picks.saturating_sub(idle_periods + unrun),
-            busy: uptime.saturating_sub(idle),
-            idle,
-            idle_periods,
-            parks: counters.parks.get(),
-            idle_parks: counters.idle_parks.get(),
-            polls: counters.polls.get(),
-            events: counters.events.get(),
-            taken: counters.taken.get(),
-            steals: counters.steals.get(),
-            stolen: counters.stolen.get(),
-            arrivals: counters.arrivals.get(),
-            budget_yields: counters.budget_yields.get(),
-            timers: counters.timers.get(),
-            timer_lateness: Duration::from_nanos(counters.gauges.timer_lateness.get()),
-            armed_timers: counters.gauges.timers.get(),
-            lock_waits,
-            lock_wait: Duration::from_nanos_u128(lock_wait),
-            ready: counters.gauges.ready.get(),
-            queued: block.waiting() as u64,
-            awaiting_stack: counters.gauges.awaiting_stack.get(),
-            started: block.registry.load() as u64,
-            stacks: counters.gauges.stacks.get(),
-            run_time: block.histograms.as_ref().map(|of| Histogram::of(&of.runs)),
-            schedule_delay: block.histograms.as_ref().map(|of| Histogram::of(&of.delays)),
         }
     }
 }
