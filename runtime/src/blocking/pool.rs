@@ -21,7 +21,7 @@ use crate::blocking::job::{Job, Queued};
 use crate::blocking::pool_metrics::PoolMetrics;
 use crate::scheduler::current;
 use crate::scheduler::driver_here;
-use crate::scheduler::shared::{PoolThreads, Shared};
+use crate::scheduler::shared::{OnThread, PoolThreads, Shared};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::task::Task;
 
@@ -80,9 +80,6 @@ struct State {
     calls: Vec<OnThread>,
 }
 
-/// A task that runs, and the system's number of its thread.
-pub(crate) type OnThread = (Task, Option<i32>);
-
 #[derive(Default)]
 struct Lane {
     /// Queued jobs by ticket, so that a job is withdrawn in logarithmic time, with the time of their arrival.
@@ -132,17 +129,13 @@ impl Pool {
         self.lock().running.iter().map(|(task, _)| task.clone()).collect()
     }
 
-    /// Returns the tasks and the calls that run on the pool now, with their threads.
-    pub(crate) fn on_threads(&self) -> Vec<OnThread> {
-        self.lock().on_threads().cloned().collect()
-    }
-
-    /// Returns what [`on_threads`](Pool::on_threads) returns, and the tasks that are queued.
-    pub(crate) fn tasks(&self) -> (Vec<OnThread>, Vec<Task>) {
+    /// Returns the tasks that run on the pool or are queued, and the calls that run, which count as ended.
+    pub(crate) fn tasks(&self) -> (Vec<Task>, Vec<Task>) {
         let state = self.lock();
-        let running = state.on_threads().cloned().collect();
-        let jobs = state.lanes.iter().flat_map(Lane::jobs);
-        (running, jobs.filter_map(Job::task).map(Queued::handle).collect())
+        let handles = |running: &[OnThread]| running.iter().map(|(task, _)| task.clone()).collect();
+        let (mut tasks, calls): (Vec<_>, _) = (handles(&state.running), handles(&state.calls));
+        tasks.extend(state.lanes.iter().flat_map(Lane::jobs).filter_map(Job::task).map(Queued::handle));
+        (tasks, calls)
     }
 
     /// Returns the numbers of each lane: that of the jobs that end, and that of the calls.
@@ -281,8 +274,9 @@ impl Pool {
 }
 
 impl PoolThreads for Pool {
-    fn task_on(&self, thread: i32) -> Option<Task> {
-        self.lock().on_threads().find(|(_, on)| *on == Some(thread)).map(|(task, _)| task.clone())
+    fn on_threads(&self) -> Vec<OnThread> {
+        let state = self.lock();
+        state.running.iter().chain(&state.calls).cloned().collect()
     }
 }
 
@@ -391,10 +385,6 @@ impl Pool {
 }
 
 impl State {
-    fn on_threads(&self) -> impl Iterator<Item = &OnThread> {
-        self.running.iter().chain(&self.calls)
-    }
-
     /// Returns true if a lane may have more threads than its limit, all of which may never come back.
     fn lifts_limit(&self, kind: Kind) -> bool {
         self.is_ending && kind == Kind::MayNotEnd

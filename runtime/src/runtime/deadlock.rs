@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::scheduler::waits::{TaskDump, in_lines, look_at, off_the_pool};
+use crate::scheduler::waits::{TaskDump, in_lines, look_at};
 
 /// Tells of tasks that wait for each other, likely for ever.
 ///
@@ -40,7 +40,7 @@ impl Deadlock {
     /// Looks at the tasks again, with their stacks. Returns `None` if one of them has woken meanwhile.
     pub(super) fn with_stacks(&self) -> Option<Deadlock> {
         let tasks = self.tasks.iter().map(|task| task.task().clone()).collect();
-        let tasks = look_at(off_the_pool(tasks), true);
+        let tasks = look_at(tasks, true);
         Some(Deadlock { tasks }).filter(|again| again.sleeps() == self.sleeps())
     }
 }

@@ -4,16 +4,14 @@
 
 use std::time::Duration;
 
-use crate::blocking::pool::Pool;
 use crate::runtime::dump::Dump;
 use crate::runtime::handle::Handle;
 use crate::runtime::report;
 use crate::runtime::wait_graph::WaitGraph;
-use crate::scheduler::backtrace::{Backtrace, Symbols};
-use crate::scheduler::runtimes;
-use crate::scheduler::waits::{TaskDump, in_lines, look_at};
+use crate::scheduler::backtrace::Backtrace;
+use crate::scheduler::waits::{TaskDump, describe, look_at};
 use crate::scheduler::waits_for::WaitsFor;
-use crate::tasks::sleeper::{Reader, TaskState};
+use crate::tasks::sleeper::TaskState;
 use crate::tasks::task::Task;
 
 impl Handle {
@@ -44,19 +42,19 @@ impl Handle {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn tasks(&self) -> Vec<Task> {
-        report::all(self.shared()).0.into_iter().map(|(task, _)| task).collect()
+        report::all(self.shared()).0
     }
 
     /// Lists started tasks, each on a line with what it waits for, and with its stack. Each line follows a line break.
     #[doc(hidden)]
     pub fn describe_waits(&self, tasks: Vec<Task>) -> String {
-        in_lines(&report::look(self.shared(), tasks))
+        describe(self.shared(), tasks)
     }
 
     /// Looks at tasks of the runtime, with their stacks, for profiles.
     #[doc(hidden)]
     pub fn look_at(&self, tasks: Vec<Task>) -> Vec<TaskDump> {
-        report::look(self.shared(), tasks)
+        look_at(tasks, true)
     }
 
     /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
@@ -70,9 +68,7 @@ impl Handle {
     pub fn unstarted_tasks(&self) -> u64 {
         report::unstarted(self.shared(), self.started_tasks().len())
     }
-}
 
-impl Handle {
     /// Takes a dump of all tasks of the runtime: what each does, what it waits for, and its stack.
     ///
     /// Callable from any thread, also while all workers compute. No task or worker takes part, and none is stopped:
@@ -153,7 +149,7 @@ impl Task {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn state(&self) -> TaskState {
-        Reader::new(false).look(self.as_ref()).0
+        self.as_ref().state()
     }
 
     /// Returns what the task waits for, or `None` if it does not sleep.
@@ -177,7 +173,7 @@ impl Task {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn waits_for(&self) -> Option<WaitsFor> {
-        look_at(vec![(self.clone(), None)], false).pop()?.waits_for
+        look_at(vec![self.clone()], false).pop()?.waits_for
     }
 
     /// Returns the stack of the task. `None` where there is none to be had.
@@ -197,13 +193,7 @@ impl Task {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn backtrace(&self) -> Option<Backtrace> {
-        let is_here = |(task, _): &(Task, _)| task == self;
-        let on_pool =
-            || runtimes::all().iter().find_map(|shared| Pool::of(shared).tasks().0.into_iter().find(is_here));
-        let found = if self.header().nature.is_on_pool() { on_pool() } else { None };
-        let seen = look_at(vec![found.unwrap_or_else(|| (self.clone(), None))], true).pop()?;
-        let frames = seen.frames?;
-        Some(Symbols::of([&frames].into_iter()).backtrace(&frames))
+        look_at(vec![self.clone()], true).pop()?.backtrace()
     }
 
     /// Returns how long ago the task was spawned, to some ten milliseconds.

@@ -2,11 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::HashMap;
-
-use crate::blocking::pool::{OnThread, Pool};
+use crate::blocking::pool::Pool;
 use crate::scheduler::shared::Shared;
-use crate::scheduler::waits::{TaskDump, in_lines, look_at};
+use crate::scheduler::waits::describe;
 use crate::tasks::task::Task;
 
 /// Returns all tasks that have started and not ended, with those on the blocking pool.
@@ -16,15 +14,13 @@ pub(super) fn tasks(shared: &Shared) -> Vec<Task> {
     tasks
 }
 
-/// Returns all tasks that can be listed, those on the pool with their threads, and the number of the others: unstarted
-/// ones in the queues of the workers.
-pub(super) fn all(shared: &Shared) -> (Vec<OnThread>, u64) {
-    let (mut tasks, queued) = Pool::of(shared).tasks();
-    let started = shared.tasks();
-    let calls = tasks.iter().filter(|(task, _)| task.header().nature.is_call()).count();
-    let counted = started.len() + tasks.len() - calls + queued.len();
-    tasks.extend(started.into_iter().chain(queued).map(|task| (task, None)));
-    (tasks, unstarted(shared, counted))
+/// Returns all tasks that can be listed, and the number of the others: unstarted ones in the queues of the workers.
+pub(super) fn all(shared: &Shared) -> (Vec<Task>, u64) {
+    let (mut tasks, calls) = Pool::of(shared).tasks();
+    tasks.extend(shared.tasks());
+    let unstarted = unstarted(shared, tasks.len());
+    tasks.extend(calls);
+    (tasks, unstarted)
 }
 
 /// Counts the tasks that have not started; `started` is the number of those that have.
@@ -43,17 +39,7 @@ pub(super) fn in_one_line(shared: &Shared) -> String {
 /// Lists all tasks that are left, each on a line with what it waits for, and with its stack.
 pub(super) fn in_full(shared: &Shared) -> String {
     let tasks = tasks(shared);
-    count(shared, tasks.len()) + &in_lines(&look(shared, tasks))
-}
-
-/// Looks at tasks of a runtime, with their stacks.
-pub(super) fn look(shared: &Shared, tasks: Vec<Task>) -> Vec<TaskDump> {
-    let on_pool = Pool::of(shared).on_threads();
-    let threads: HashMap<&Task, Option<i32>> = on_pool.iter().map(|(task, thread)| (task, *thread)).collect();
-    let thread = |task: &Task| threads.get(task).copied().flatten();
-    // A simulation may fail for many seeds, so it goes without stacks.
-    let with_stacks = !shared.is_simulated();
-    look_at(tasks.into_iter().map(|task| (task.clone(), thread(&task))).collect(), with_stacks)
+    count(shared, tasks.len()) + &describe(shared, tasks)
 }
 
 /// Counts the tasks that are left; `started` is the number of those that have started.

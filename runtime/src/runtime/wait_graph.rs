@@ -5,7 +5,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 
 use crate::runtime::deadlock::Deadlock;
@@ -47,9 +47,9 @@ pub struct WaitGraph {
 impl WaitGraph {
     pub(super) fn of(shared: &Shared, with_stacks: bool) -> Self {
         let (mut tasks, unstarted) = report::all(shared);
-        tasks.sort_by_key(|(task, _)| task.id());
-        let only_tasks: Vec<Task> = tasks.iter().map(|(task, _)| task.clone()).collect();
-        let words = || only_tasks.iter().map(|task| task.header().waiter.word.why()).collect::<Vec<_>>();
+        tasks.sort_by_key(Task::id);
+        let listed = tasks.clone();
+        let words = || listed.iter().map(|task| task.header().waiter.word.why()).collect::<Vec<_>>();
         let before = words();
         let tasks = look_at(tasks, with_stacks);
         let places = Places::of(&tasks, unstarted == 0);
@@ -61,7 +61,7 @@ impl WaitGraph {
         let all_asleep = unstarted == 0
             && !shared.virtual_time.is_held()
             && tasks.iter().zip(&before).all(|(seen, word)| sleeps(seen, *word))
-            && caller::are_asleep(shared, &only_tasks);
+            && caller::are_asleep(shared, &listed);
         let after = words();
         let is_same = |cycle: &Vec<usize>| cycle.iter().all(|index| before[*index] == after[*index]);
         let dump = |index: usize| tasks[index].clone();
@@ -122,12 +122,11 @@ impl WaitGraph {
             .flat_map(|(number, cycle)| cycle.tasks().iter().map(move |task| (task.task().id(), number)));
         let cycle_of: HashMap<u64, usize> = ids.collect();
         let cycle = |index: usize| cycle_of.get(&self.tasks[index].task.id());
-        let mut is_drawn = vec![false; self.nodes.len()];
-        for (index, node) in self.nodes.iter().enumerate().filter(|(_, node)| !node.waits_for.is_empty()) {
-            node.waits_for.iter().chain([&index]).for_each(|drawn| is_drawn[*drawn] = true);
-        }
+        let waiters = self.nodes.iter().enumerate().filter(|(_, node)| !node.waits_for.is_empty());
+        let ends = waiters.flat_map(|(index, node)| node.waits_for.iter().copied().chain([index]));
         let mut dot = String::from("digraph waits {\n");
-        for (index, seen) in self.tasks.iter().enumerate().filter(|(index, _)| is_drawn[*index]) {
+        for index in ends.collect::<BTreeSet<_>>() {
+            let seen = &self.tasks[index];
             let label = format!("{}\n{}", seen.task, seen.state.name());
             let red = if cycle(index).is_some() { ", color=red" } else { "" };
             // Writing to a string does not fail.

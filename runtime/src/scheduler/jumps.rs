@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::abort::say;
 use crate::base::clock;
-use crate::scheduler::waits::{in_lines, look_at, off_the_pool};
+use crate::scheduler::waits::describe;
 use crate::scheduler::worker::Worker;
 use crate::tasks::task::Task;
 
@@ -142,7 +142,6 @@ impl Worker {
     }
 
     fn describe_waits(&self) -> String {
-        // A simulation may end in a deadlock for each of many seeds, so it goes without stacks.
-        in_lines(&look_at(off_the_pool(self.shared.tasks()), self.simulation.is_none()))
+        describe(&self.shared, self.shared.tasks())
     }
 }

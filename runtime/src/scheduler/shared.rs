@@ -62,9 +62,12 @@ pub(crate) struct Config {
 
 /// What this floor asks of the blocking pool.
 pub(crate) trait PoolThreads: Any + Send + Sync {
-    /// Returns the task that runs on the thread with that number.
-    fn task_on(&self, thread: i32) -> Option<Task>;
+    /// Returns the tasks and the calls that run on the pool now, with the system's numbers of their threads.
+    fn on_threads(&self) -> Vec<OnThread>;
 }
+
+/// A task that runs on a pool, and the system's number of its thread.
+pub(crate) type OnThread = (Task, Option<i32>);
 
 /// Takes a task, the index of its worker, and for how long the task has held that.
 pub(crate) type StallHook = dyn Fn(&Task, usize, Duration) + Send + Sync;

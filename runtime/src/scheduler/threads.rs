@@ -11,23 +11,17 @@ use crate::base::sys;
 use crate::waiter::description::OwnerMark;
 
 /// A thread, as an owner.
-struct Entry {
-    address: usize,
-    name: Option<String>,
-    /// The system's number of the thread.
-    thread: Option<i32>,
-}
-
-/// A thread that owns something, as it was found.
-pub(crate) struct Found {
+#[derive(Clone)]
+pub(crate) struct OwnerThread {
     pub(crate) number: u64,
+    address: usize,
     pub(crate) name: Option<String>,
     /// The system's number of the thread.
     pub(crate) thread: Option<i32>,
 }
 
 /// By number.
-static THREADS: Mutex<BTreeMap<u64, Entry>> = Mutex::new(BTreeMap::new());
+static THREADS: Mutex<BTreeMap<u64, OwnerThread>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
     static LEAVE: Leave = const { Leave(Cell::new(0)) };
@@ -42,7 +36,7 @@ impl Drop for Leave {
     }
 }
 
-fn threads() -> MutexGuard<'static, BTreeMap<u64, Entry>> {
+fn threads() -> MutexGuard<'static, BTreeMap<u64, OwnerThread>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -52,16 +46,16 @@ fn threads() -> MutexGuard<'static, BTreeMap<u64, Entry>> {
 pub(crate) fn enter(number: u64, address: usize) {
     if LEAVE.try_with(|leave| leave.0.set(number)).is_ok() {
         let name = thread::current().name().map(str::to_owned);
-        threads().insert(number, Entry { address, name, thread: sys::thread_id() });
+        threads().insert(number, OwnerThread { number, address, name, thread: sys::thread_id() });
     }
 }
 
 /// Finds a thread that owns something.
-pub(crate) fn find(owner: OwnerMark) -> Option<Found> {
+pub(crate) fn find(owner: OwnerMark) -> Option<OwnerThread> {
     let threads = threads();
-    let (number, entry) = match owner {
-        OwnerMark::Number(number) => threads.get_key_value(&number),
-        OwnerMark::Address(address) => threads.iter().find(|(_, entry)| entry.address == address),
-    }?;
-    Some(Found { number: *number, name: entry.name.clone(), thread: entry.thread })
+    let found = match owner {
+        OwnerMark::Number(number) => threads.get(&number),
+        OwnerMark::Address(address) => threads.values().find(|thread| thread.address == address),
+    };
+    found.cloned()
 }

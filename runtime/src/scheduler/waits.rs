@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::base::sys;
 use crate::base::unwinder;
 use crate::scheduler::backtrace::Symbols;
-use crate::scheduler::runtimes;
+use crate::scheduler::shared::Shared;
 use crate::scheduler::waits_for::{Owners, WaitsFor};
 use crate::tasks::header::Nature;
 use crate::tasks::sleeper::{ContainerId, Frames, Reader, Sleep, TaskState};
@@ -27,20 +27,18 @@ pub struct TaskDump {
     pub(crate) container: Option<ContainerId>,
 }
 
-/// Looks at these tasks, with the threads of those that run on a pool. With stacks, it samples those that run.
-pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec<TaskDump> {
-    let mut reader = Reader::new(with_stacks);
-    let refs: Vec<_> = tasks.iter().map(|(task, _)| task.as_ref()).collect();
-    let looks = reader.look_at_all(&refs);
-    let owners = Owners::of(looks.iter().filter_map(|(_, sleep)| sleep.as_ref()));
-    let seen = |((task, thread), (state, sleep)): ((Task, Option<i32>), (TaskState, Option<Sleep>))| {
+/// Looks at these tasks. With stacks, it samples those that run.
+pub(crate) fn look_at(tasks: Vec<Task>, with_stacks: bool) -> Vec<TaskDump> {
+    let refs: Vec<_> = tasks.iter().map(Task::as_ref).collect();
+    let looks = Reader::new(with_stacks).look_at_all(&refs);
+    let owners = Owners::new();
+    let seen = |(task, (state, sleep)): (Task, (TaskState, Option<Sleep>))| {
         let epoch = sleep.as_ref().map(|sleep| sleep.word.epoch);
         let waits_for = sleep.as_ref().map(|sleep| owners.resolve(&task, sleep));
-        let worker = || runtimes::block_of(owners.runtimes(), task.header().home())?.thread();
-        let frames = match state {
-            TaskState::Running if with_stacks => sample(&task, worker()),
-            TaskState::Blocking if with_stacks && sleep.is_none() => sample(&task, thread),
-            _ => sleep.and_then(|sleep| sleep.frames),
+        let frames = match sleep {
+            Some(sleep) => sleep.frames,
+            None if with_stacks => sample(&task, owners.thread_of(&task, state)),
+            None => None,
         };
         let container = task.as_ref().container();
         TaskDump { state, epoch, waits_for, frames, age: task.header().age(), container, task }
@@ -48,9 +46,10 @@ pub(crate) fn look_at(tasks: Vec<(Task, Option<i32>)>, with_stacks: bool) -> Vec
     tasks.into_iter().zip(looks).map(seen).collect()
 }
 
-/// Returns tasks for a look, none of which runs on a pool.
-pub(crate) fn off_the_pool(tasks: Vec<Task>) -> Vec<(Task, Option<i32>)> {
-    tasks.into_iter().map(|task| (task, None)).collect()
+/// Lists tasks of a runtime as [`in_lines`] does.
+pub(crate) fn describe(shared: &Shared, tasks: Vec<Task>) -> String {
+    // A simulation may fail for many seeds, so it goes without stacks.
+    in_lines(&look_at(tasks, !shared.is_simulated()))
 }
 
 /// Walks the stack of a task that runs on that thread, unless it has slept or ended meanwhile.

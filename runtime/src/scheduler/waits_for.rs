@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::fmt;
 use std::mem;
@@ -12,9 +13,9 @@ use std::time::{Duration, Instant};
 use crate::base::payload::drop_quietly;
 use crate::base::peer;
 use crate::scheduler::runtimes;
-use crate::scheduler::shared::Shared;
-use crate::scheduler::threads;
-use crate::tasks::sleeper::Sleep;
+use crate::scheduler::shared::{OnThread, Shared};
+use crate::scheduler::threads::{self, OwnerThread};
+use crate::tasks::sleeper::{Sleep, TaskState};
 use crate::tasks::task::Task;
 use crate::waiter::description::{Direction, EndedBy, Found, OwnerMark};
 
@@ -91,25 +92,34 @@ impl fmt::Display for WaitsFor {
 /// Finds the tasks that own what others wait for.
 pub(crate) struct Owners {
     runtimes: Vec<Arc<Shared>>,
-    by_address: HashMap<usize, u64>,
-    by_number: HashMap<u64, Task>,
+    on_pools: Vec<OnThread>,
+    /// The tasks of all runtimes, by their numbers and by their addresses, once a wait has an owner.
+    tasks: OnceCell<HashMap<OwnerMark, Task>>,
 }
 
 impl Owners {
-    /// Makes a finder for these sleeps: with the tasks of all runtimes, if any of them has an owner.
-    pub(crate) fn of<'a>(mut sleeps: impl Iterator<Item = &'a Sleep>) -> Self {
+    pub(crate) fn new() -> Self {
         let runtimes = runtimes::all();
-        let has_owner = sleeps.any(|sleep| has_owner(&sleep.found));
-        let searched = if has_owner { runtimes.as_slice() } else { &[] };
-        let tasks = || searched.iter().flat_map(|shared| shared.tasks());
-        let by_number: HashMap<u64, Task> = tasks().map(|task| (task.id(), task)).collect();
-        let address = |task: &Task| (task.as_ref().as_ptr().addr(), task.id());
-        let by_address = by_number.values().map(address).collect();
-        Owners { runtimes, by_address, by_number }
+        let on_pools = runtimes.iter().flat_map(|shared| shared.pool.on_threads()).collect();
+        Owners { runtimes, on_pools, tasks: OnceCell::new() }
     }
 
-    pub(crate) fn runtimes(&self) -> &[Arc<Shared>] {
-        &self.runtimes
+    fn task(&self, owner: OwnerMark) -> Option<&Task> {
+        let marked = |task: Task| {
+            let address = OwnerMark::Address(task.as_ref().as_ptr().addr());
+            [(OwnerMark::Number(task.id()), task.clone()), (address, task)]
+        };
+        let all = || self.runtimes.iter().flat_map(|shared| shared.tasks()).flat_map(marked).collect();
+        self.tasks.get_or_init(all).get(&owner)
+    }
+
+    /// Returns the system's number of the thread that runs a task of that state, if one does.
+    pub(crate) fn thread_of(&self, task: &Task, state: TaskState) -> Option<i32> {
+        match state {
+            TaskState::Running => runtimes::block_of(&self.runtimes, task.header().home())?.thread(),
+            TaskState::Blocking => self.on_pools.iter().find(|(running, _)| running == task)?.1,
+            _ => None,
+        }
     }
 
     /// Tells what `task` waits for in that sleep.
@@ -126,23 +136,22 @@ impl Owners {
         waits
     }
 
-    fn of_thread(&self, found: threads::Found) -> Owner {
-        let on_thread = |shared: &Arc<Shared>| shared.pool.task_on(found.thread?);
-        match self.runtimes.iter().find_map(on_thread) {
-            Some(task) => Owner::Task(task),
+    fn of_thread(&self, found: OwnerThread) -> Owner {
+        let is_there = |(_, thread): &&OnThread| thread.is_some() && *thread == found.thread;
+        match self.on_pools.iter().find(is_there) {
+            Some((task, _)) => Owner::Task(task.clone()),
             None => Owner::Thread { number: found.number, name: found.name },
         }
     }
 
     fn resolve_found(&self, found: &Found) -> WaitsFor {
         let owner = found.owner.map(|mark| {
-            let known = match mark {
-                OwnerMark::Number(number) => Some(number),
-                OwnerMark::Address(address) => self.by_address.get(&address).copied(),
-            };
-            let task = known.and_then(|number| self.by_number.get(&number));
+            let task = self.task(mark).cloned().map(Owner::Task);
             let thread = || threads::find(mark).map(|thread| self.of_thread(thread));
-            task.cloned().map(Owner::Task).or_else(thread).unwrap_or(Owner::Gone(known))
+            task.or_else(thread).unwrap_or(Owner::Gone(match mark {
+                OwnerMark::Number(number) => Some(number),
+                OwnerMark::Address(_) => None,
+            }))
         });
         WaitsFor {
             kind: found.name.clone(),
@@ -171,8 +180,4 @@ impl WaitsFor {
         self.peer = None;
         self.arms.iter_mut().for_each(WaitsFor::forget_peers);
     }
-}
-
-fn has_owner(found: &Found) -> bool {
-    found.owner.is_some() || found.arms.iter().any(has_owner)
 }

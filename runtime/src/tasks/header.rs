@@ -92,11 +92,6 @@ impl Nature {
         matches!(self, Nature::Blocking | Nature::Call)
     }
 
-    /// Returns true for a call, which the end of the runtime does not wait for.
-    pub(crate) fn is_call(self) -> bool {
-        self == Nature::Call
-    }
-
     /// Returns true if the limit of tasks counts it.
     #[inline]
     pub(crate) fn is_counted(self) -> bool {

@@ -190,7 +190,7 @@ pub struct Found {
 }
 
 /// Tells the owner of an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum OwnerMark {
     /// Its number; see [`owner`](crate::wait::owner).
     Number(u64),
