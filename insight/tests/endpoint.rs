@@ -104,7 +104,7 @@ fn an_endpoint_answers_while_every_worker_computes() {
     let grouped = served.text("/tasks");
     assert!(grouped.contains(" running: task "), "{grouped}");
     assert!(served.text("/tasks?debug=1").contains(" running: task "));
-    assert!(served.text("/tasks?format=json").starts_with("{\"threadDump\":"));
+    assert!(served.text("/tasks?format=json").starts_with("{\"threadDump\": "));
     assert_eq!(served.text("/graph"), "digraph waits {\n}\n");
     let metrics = served.text("/metrics");
     assert!(metrics.contains("\nfibra_tasks{state=\"running\"} 2\n"), "{metrics}");

@@ -82,7 +82,7 @@ fn a_dump_says_what_cannot_be_read_where_the_file_is_refused_too() {
             assert_eq!((sleeper.state(), sleeper.waits_for()), (TaskState::Suspended, None), "{dump}");
             assert!(dump.to_string().contains("suspended, "), "{dump}");
             assert!(dump.to_string().contains(", waiting for what cannot be read"), "{dump}");
-            assert!(dump.to_json().contains(r#""taskState":"suspended""#), "{}", dump.to_json());
+            assert!(dump.to_json().contains(r#""taskState": "suspended""#), "{}", dump.to_json());
         });
     });
 }

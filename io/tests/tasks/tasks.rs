@@ -48,7 +48,7 @@ fn a_dump_names_fd_and_peer() {
         assert!(dump.contains(&format!("waiting for descriptor {fd}, peer {peer}, readable,")), "{dump}");
         let json = Handle::current().dump().to_json();
         assert!(
-            json.contains(&format!(r#""descriptor":{fd},"peer":"{peer}","direction":"readable""#)),
+            json.contains(&format!(r#""descriptor": {fd}, "peer": "{peer}", "direction": "readable""#)),
             "{json}"
         );
         drop(client);

@@ -1,13 +1,14 @@
 //! Dumps as JSON, in the shape of JDK's thread dump.
+//!
+//! Maps, lists, numbers and truths are debugged by std as JSON has them. Strings and what is absent are not.
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::fmt::{self, Write};
+use std::fmt::{self, Debug, Display, Write};
 use std::process;
+use std::time::Duration;
 
-use crate::base::clock;
-use crate::runtime::deadlock::Deadlock;
 use crate::runtime::dump::{Dump, Utc};
 use crate::scheduler::waits::TaskDump;
 use crate::scheduler::waits_for::{Owner, WaitsFor};
@@ -27,7 +28,7 @@ impl Dump {
     /// # use fibra_runtime as fibra;
     /// # fibra::Runtime::builder().workers(1).build()?.run(|| {
     /// let json = fibra::Handle::current().dump().to_json();
-    /// assert!(json.contains(r#""container":"<root>""#));
+    /// assert!(json.contains(r#""container": "<root>""#));
     /// # });
     /// # Ok::<(), std::io::Error>(())
     /// ```
@@ -39,42 +40,36 @@ impl Dump {
             containers.entry(task.container).or_default().push(task);
             homes.insert(task.task().id(), task.container);
         }
-        let mut out = String::new();
-        // Writing to a string does not fail.
-        _ = write!(
-            out,
-            r#"{{"threadDump":{{"formatVersion":2,"processId":{},"time":"{}","runtimeVersion":"fibra {}""#,
-            process::id(),
-            Utc(self.time),
-            env!("CARGO_PKG_VERSION")
-        );
-        _ = write!(out, r#","unstarted":{},"threadContainers":["#, self.unstarted);
-        for (index, (container, tasks)) in containers.iter().enumerate() {
-            let comma = if index > 0 { "," } else { "" };
-            let owner = container.and_then(|container| container.owner);
-            let parent = container.map(|_| owner.and_then(|owner| homes.get(&owner).copied()).flatten());
-            _ = write!(
-                out,
-                r#"{comma}{{"container":{},"parent":{},"owner":{},"threads":["#,
-                Name(*container),
-                Optional(parent.map(Name)),
-                Optional(owner)
-            );
-            for (index, task) in tasks.iter().enumerate() {
-                out.push_str(if index > 0 { "," } else { "" });
-                _ = write_task(&mut out, self, task);
-            }
-            _ = write!(out, r#"],"threadCount":{}}}"#, tasks.len());
-        }
-        out.push_str("],");
-        let ids = |cycle: &Deadlock| cycle.tasks().iter().map(|task| task.task().id()).collect::<Vec<_>>();
-        // A list of numbers is debugged as JSON has it.
-        _ = write!(out, r#""cycles":{:?}}}}}"#, self.cycles.iter().map(ids).collect::<Vec<_>>());
-        out
+        let homes = &homes;
+        let containers = list(containers, |(container, tasks)| {
+            fmt::from_fn(move |f| {
+                let owner = container.and_then(|container| container.owner);
+                let home = owner.and_then(|owner| homes.get(&owner).copied()).flatten();
+                f.debug_map()
+                    .entry(&"container", &name(container))
+                    .entry(&"parent", &optional(container.map(|_| name(home))))
+                    .entry(&"owner", &optional(owner))
+                    .entry(&"threads", &list(&tasks, |task| thread(self, task)))
+                    .entry(&"threadCount", &tasks.len())
+                    .finish()
+            })
+        });
+        let dump = fmt::from_fn(|f| {
+            f.debug_map()
+                .entry(&"formatVersion", &2)
+                .entry(&"processId", &process::id())
+                .entry(&"time", &text(Utc(self.time)))
+                .entry(&"runtimeVersion", &text(concat!("fibra ", env!("CARGO_PKG_VERSION"))))
+                .entry(&"unstarted", &self.unstarted)
+                .entry(&"threadContainers", &containers)
+                .entry(&"cycles", &list(&self.cycles, |cycle| list(cycle.tasks(), |task| task.task().id())))
+                .finish()
+        });
+        format!("{:?}", BTreeMap::from([("threadDump", dump)]))
     }
 }
 
-fn write_task(out: &mut String, dump: &Dump, dumped: &TaskDump) -> fmt::Result {
+fn thread<'a>(dump: &'a Dump, dumped: &'a TaskDump) -> impl Debug + use<'a> {
     let (task, waits_for) = (dumped.task(), dumped.waits_for());
     let state = match (dumped.state(), waits_for) {
         (TaskState::Unstarted, _) => "NEW",
@@ -83,99 +78,91 @@ fn write_task(out: &mut String, dump: &Dump, dumped: &TaskDump) -> fmt::Result {
         (TaskState::Ended, _) => "TERMINATED",
         (TaskState::Running | TaskState::Ready | TaskState::Blocking, _) => "RUNNABLE",
     };
-    write!(
-        out,
-        r#"{{"tid":{},"time":"{}","name":{},"state":"{state}","virtual":true,"taskState":"{}","age":{:.2}"#,
-        task.id(),
-        Utc(dump.time),
-        Text(task.name().unwrap_or("")),
-        dumped.state().name(),
-        dumped.age().as_secs_f64()
-    )?;
-    if let Some(place) = task.spawn_location() {
-        write!(out, r#","spawnedAt":{}"#, Text(&place.to_string()))?;
-    }
-    if let Some(waits_for) = waits_for {
-        let owner = Optional(waits_for.owner.as_ref().and_then(number));
-        write!(out, r#","parkBlocker":{{"object":{},"owner":{owner}}}"#, Text(&object(waits_for)))?;
-        write!(out, r#","waitsFor":"#)?;
-        write_wait(out, waits_for)?;
-    }
-    write!(out, r#","stack":["#)?;
-    for (index, line) in dump.stack(dumped).map(|stack| stack.lines(false)).iter().flatten().enumerate() {
-        write!(out, "{}{}", if index > 0 { "," } else { "" }, Text(line))?;
-    }
-    out.write_str("]}")
-}
-
-fn write_wait(out: &mut String, waits_for: &WaitsFor) -> fmt::Result {
-    write!(
-        out,
-        r#"{{"kind":{},"object":"{:#x}","owner":{},"descriptor":{},"peer":{},"direction":{},"waited":{:.2},"remaining":{}"#,
-        Text(&waits_for.kind),
-        waits_for.object,
-        Optional(waits_for.owner.as_ref().and_then(number)),
-        Optional(waits_for.descriptor),
-        Optional(waits_for.peer.map(|peer| peer.to_string()).as_deref().map(Text)),
-        Optional(waits_for.direction.map(|direction| Text(direction.name()))),
-        waits_for.waited.as_secs_f64(),
-        Optional(waits_for.deadline.map(|at| at.saturating_duration_since(clock::now()).as_secs_f64())),
-    )?;
-    write!(out, r#","arms":["#)?;
-    for (index, arm) in waits_for.arms.iter().enumerate() {
-        out.push_str(if index > 0 { "," } else { "" });
-        write_wait(out, arm)?;
-    }
-    out.write_str("]}")
+    fmt::from_fn(move |f| {
+        let mut map = f.debug_map();
+        map.entry(&"tid", &task.id())
+            .entry(&"time", &text(Utc(dump.time)))
+            .entry(&"name", &text(task.name().unwrap_or("")))
+            .entry(&"state", &text(state))
+            .entry(&"virtual", &true)
+            .entry(&"taskState", &text(dumped.state().name()))
+            .entry(&"age", &seconds(dumped.age()));
+        if let Some(place) = task.spawn_location() {
+            map.entry(&"spawnedAt", &text(place));
+        }
+        if let Some(waits_for) = waits_for {
+            map.entry(&"parkBlocker", &blocker(waits_for)).entry(&"waitsFor", &Wait(waits_for));
+        }
+        let stack = dump.stack(dumped).map(|stack| stack.lines(false)).unwrap_or_default();
+        map.entry(&"stack", &list(&stack, text)).finish()
+    })
 }
 
 /// Names the object of a wait.
-fn object(waits_for: &WaitsFor) -> String {
-    match waits_for.object {
-        0 => waits_for.kind.clone(),
-        object => format!("{} at {object:#x}", waits_for.kind),
-    }
+fn blocker(waits_for: &WaitsFor) -> impl Debug {
+    let (kind, object, owner) = (&waits_for.kind, waits_for.object, owner(waits_for));
+    fmt::from_fn(move |f| {
+        let object = if object == 0 { kind.clone() } else { format!("{kind} at {object:#x}") };
+        f.debug_map().entry(&"object", &text(object)).entry(&"owner", &owner).finish()
+    })
 }
 
-fn number(owner: &Owner) -> Option<u64> {
-    match owner {
-        Owner::Task(task) => Some(task.id()),
-        Owner::Thread { number, .. } => Some(*number),
-        Owner::Gone(number) => *number,
-    }
-}
+struct Wait<'a>(&'a WaitsFor);
 
-/// The name of a container, as a JSON string.
-struct Name(Option<ContainerId>);
-
-impl fmt::Display for Name {
+impl Debug for Wait<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            None => Text(ROOT).fmt(f),
-            Some(container) => write!(f, "\"{}@{:#x}\"", container.kind, container.address),
-        }
+        let Wait(waits_for) = self;
+        f.debug_map()
+            .entry(&"kind", &text(&waits_for.kind))
+            .entry(&"object", &text(format_args!("{:#x}", waits_for.object)))
+            .entry(&"owner", &owner(waits_for))
+            .entry(&"descriptor", &optional(waits_for.descriptor))
+            .entry(&"peer", &optional(waits_for.peer.map(text)))
+            .entry(&"direction", &optional(waits_for.direction.map(|direction| text(direction.name()))))
+            .entry(&"waited", &seconds(waits_for.waited))
+            .entry(&"remaining", &optional(waits_for.remaining().map(seconds)))
+            .entry(&"arms", &list(&waits_for.arms, Wait))
+            .finish()
     }
+}
+
+/// The number of the owner, if it is known.
+fn owner(waits_for: &WaitsFor) -> impl Debug + use<> {
+    optional(match waits_for.owner.as_ref() {
+        Some(Owner::Task(task)) => Some(task.id()),
+        Some(Owner::Thread { number, .. }) => Some(*number),
+        Some(Owner::Gone(number)) => *number,
+        None => None,
+    })
+}
+
+fn name(container: Option<ContainerId>) -> impl Debug {
+    text(
+        container.map_or(ROOT.to_owned(), |container| format!("{}@{:#x}", container.kind, container.address)),
+    )
+}
+
+fn list<T, J: Debug>(values: impl IntoIterator<Item = T>, json: impl FnMut(T) -> J) -> Vec<J> {
+    values.into_iter().map(json).collect()
+}
+
+fn seconds(span: Duration) -> impl Debug {
+    fmt::from_fn(move |f| write!(f, "{:.2}", span.as_secs_f64()))
 }
 
 /// A value, or `null`.
-struct Optional<T>(Option<T>);
-
-impl<T: fmt::Display> fmt::Display for Optional<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Some(value) => value.fmt(f),
-            None => f.write_str("null"),
-        }
-    }
+fn optional(value: Option<impl Debug>) -> impl Debug {
+    fmt::from_fn(move |f| match &value {
+        Some(value) => value.fmt(f),
+        None => f.write_str("null"),
+    })
 }
 
 /// A JSON string.
-struct Text<'a>(&'a str);
-
-impl fmt::Display for Text<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn text(raw: impl Display) -> impl Debug {
+    fmt::from_fn(move |f| {
         f.write_char('"')?;
-        for character in self.0.chars() {
+        for character in raw.to_string().chars() {
             match character {
                 '"' | '\\' => write!(f, "\\{character}")?,
                 control if (control as u32) < 0x20 => write!(f, "\\u{:04x}", control as u32)?,
@@ -183,7 +170,7 @@ impl fmt::Display for Text<'_> {
             }
         }
         f.write_char('"')
-    }
+    })
 }
 
 #[cfg(test)]
@@ -192,6 +179,6 @@ mod tests {
 
     #[test]
     fn strings_are_escaped() {
-        assert_eq!(Text("a \"b\" \\ \n é").to_string(), r#""a \"b\" \\ \u000a é""#);
+        assert_eq!(format!("{:?}", text("a \"b\" \\ \n é")), r#""a \"b\" \\ \u000a é""#);
     }
 }

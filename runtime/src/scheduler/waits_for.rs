@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::base::clock;
 use crate::base::payload::drop_quietly;
 use crate::base::peer;
 use crate::scheduler::runtimes;
@@ -176,6 +177,11 @@ impl Drop for Owners {
 }
 
 impl WaitsFor {
+    /// Returns how long it is until the deadline.
+    pub(crate) fn remaining(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(clock::now()))
+    }
+
     fn forget_peers(&mut self) {
         self.peer = None;
         self.arms.iter_mut().for_each(WaitsFor::forget_peers);

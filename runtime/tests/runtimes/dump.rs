@@ -186,15 +186,15 @@ fn scopes_and_groups_are_containers() {
     until(|| all() == 3);
     let json = handle.dump().to_json();
     let id = parent.task().id();
-    let scope = json.find(r#""container":"scope@"#).expect(&json);
+    let scope = json.find(r#""container": "scope@"#).expect(&json);
     let part = &json[scope..];
     assert!(
-        part.starts_with(r#""container":"scope@0x"#)
-            && part.contains(&format!(r#""parent":"<root>","owner":{id},"#)),
+        part.starts_with(r#""container": "scope@0x"#)
+            && part.contains(&format!(r#""parent": "<root>", "owner": {id},"#)),
         "{json}"
     );
-    assert!(part.contains(r#""name":"child","state":"WAITING""#), "{json}");
-    assert!(json.contains(r#""container":"group@0x"#), "{json}");
+    assert!(part.contains(r#""name": "child", "state": "WAITING""#), "{json}");
+    assert!(json.contains(r#""container": "group@0x"#), "{json}");
     group.cancel_all();
     parent.cancel();
     _ = parent.join();

@@ -119,7 +119,7 @@ fn a_dump_names_the_cycles_at_its_end() {
     let line = format!("\na likely deadlock: 2 tasks wait for each other: {left}, {right}\n");
     assert!(dump.to_string().ends_with(&line), "{dump}");
     assert!(dump.grouped().to_string().ends_with(&line), "{}", dump.grouped());
-    let ids = format!(r#"],"cycles":[[{}, {}]]}}}}"#, left.id(), right.id());
+    let ids = format!(r#"], "cycles": [[{}, {}]]}}}}"#, left.id(), right.id());
     assert!(dump.to_json().ends_with(&ids), "{}", dump.to_json());
     _ = reports.recv();
     // No cancel ends a wait for a mutex, so the runtime would not end.
