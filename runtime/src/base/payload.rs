@@ -3,8 +3,11 @@
 #![forbid(unsafe_code)]
 
 use std::any::Any;
+use std::fmt::Display;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::base::abort::say;
 
 /// Drops a user's value; a panic of its destructor goes no further than its message.
 pub(crate) fn drop_quietly<V>(value: V) {
@@ -22,6 +25,13 @@ pub(crate) fn quietly(f: impl FnOnce()) {
 pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(another);
+    }
+}
+
+/// Tells a hook of the user's about something. A panic of the hook is reported with that.
+pub(crate) fn tell<T: Display>(what: &str, about: &T, hook: impl FnOnce(&T)) {
+    if let Err(error) = guarded(what, || hook(about)) {
+        say(format_args!("{error} at this: {about}"));
     }
 }
 

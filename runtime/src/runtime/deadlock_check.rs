@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::base::abort::say;
 use crate::base::clock;
-use crate::base::payload::guarded;
+use crate::base::payload::tell;
 use crate::runtime::deadlock::{Deadlock, Sleeps};
 use crate::runtime::wait_graph::WaitGraph;
 use crate::scheduler::shared::Shared;
@@ -77,9 +77,9 @@ impl Check {
     }
 
     fn tell(&self, deadlock: &Deadlock) {
-        let Some(hook) = &self.hook else { return say(format_args!("{deadlock}")) };
-        if let Err(error) = guarded("the hook for deadlocks", || hook(deadlock)) {
-            say(format_args!("{error} at this: {deadlock}"));
+        match &self.hook {
+            Some(hook) => tell("the hook for deadlocks", deadlock, |deadlock| hook(deadlock)),
+            None => say(format_args!("{deadlock}")),
         }
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::base::abort::say;
 use crate::base::clock;
 use crate::base::limit::Refusal;
-use crate::base::payload::guarded;
+use crate::base::payload::tell;
 use crate::runtime::deadlock_check;
 use crate::runtime::shutdown;
 use crate::scheduler::block::Block;
@@ -53,6 +53,7 @@ impl Default for Config {
 /// Tells which task held its worker for too long.
 ///
 /// See [`Builder::stall_limit`](crate::runtime::builder::Builder::stall_limit).
+#[derive(Debug)]
 pub struct Stall {
     task: Task,
     worker: usize,
@@ -79,13 +80,6 @@ impl Stall {
 impl fmt::Display for Stall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} has held worker {} for {:.0?}", self.task, self.worker, self.held)
-    }
-}
-
-impl fmt::Debug for Stall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = f.debug_struct("Stall");
-        out.field("task", &self.task).field("worker", &self.worker).field("held", &self.held).finish()
     }
 }
 
@@ -128,7 +122,7 @@ fn watch(
             if let Some(limit) = limit
                 && let Some(stall) = seen.look(block, shared, limit)
             {
-                tell(shared, &stall, limit, hook);
+                report(shared, &stall, limit, hook);
             }
         }
         if let Some(deadlocks) = &mut deadlocks {
@@ -137,27 +131,20 @@ fn watch(
     }
 }
 
-fn tell(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) {
+fn report(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) {
     // Relaxed: a count that publishes nothing.
     shared.stalls.fetch_add(1, Ordering::Relaxed);
     let recorder = shared.recorder.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    if let Some(recorder) = recorder
-        && let Err(error) =
-            guarded("the hook of the recorder", || recorder(&stall.task, stall.worker, stall.held))
-    {
-        say(format_args!("{error} at this: {stall}"));
+    if let Some(recorder) = recorder {
+        tell("the hook of the recorder", stall, |stall| recorder(&stall.task, stall.worker, stall.held));
     }
     match hook {
+        Some(hook) => tell("the hook for stalls", stall, hook),
         None => {
             let mut text = format!("{stall}, longer than the limit of {limit:?}");
             let lines = stall.task.backtrace().map(|stack| stack.folded_lines());
             lines.into_iter().flatten().for_each(|line| text += &format!("\n      at {line}"));
             say(format_args!("{text}"));
-        }
-        Some(hook) => {
-            if let Err(error) = guarded("the hook for stalls", || hook(stall)) {
-                say(format_args!("{error} at this: {stall}"));
-            }
         }
     }
 }
