@@ -15,7 +15,7 @@ use crate::scheduler::backtrace::{Backtrace, Symbols};
 use crate::scheduler::shared::Shared;
 use crate::scheduler::waits::TaskDump;
 use crate::scheduler::waits_for::WaitsFor;
-use crate::tasks::sleeper::{Frames, TaskState, counts_by_state};
+use crate::tasks::sleeper::{TaskState, counts_by_state};
 use crate::tasks::task::Task;
 
 /// How many tasks of a group are named.
@@ -75,14 +75,14 @@ impl Dump {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn grouped(&self) -> impl fmt::Display + '_ {
-        Grouped(self)
+        fmt::from_fn(|f| self.write_groups(f))
     }
 
     /// Returns the stack of a task.
     pub(super) fn stack(&self, task: &TaskDump) -> Option<Backtrace> {
-        let resolve = || Symbols::of(self.tasks.iter().filter_map(TaskDump::frames));
+        let resolve = || Symbols::of(self.tasks.iter().filter_map(|task| task.frames.as_ref()));
         let symbols = self.symbols.get_or_init(resolve);
-        task.frames().map(|frames| symbols.backtrace(frames))
+        task.frames.as_ref().map(|frames| symbols.backtrace(frames))
     }
 
     fn write_head(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -94,20 +94,38 @@ impl Dump {
         writeln!(f, ", {} unstarted", unstarted as u64 + self.unstarted)
     }
 
+    fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_head(f)?;
+        let mut groups: HashMap<_, Vec<&TaskDump>> = HashMap::new();
+        for task in &self.tasks {
+            let kind = task.waits_for().map(|waits_for| waits_for.kind.as_str());
+            let stack = task.frames.as_ref().map(|frames| &frames.addresses);
+            // Without stacks, tasks of one place do the same.
+            let place = if stack.is_none() { task.task().spawn_location() } else { None };
+            groups.entry((task.state(), kind, stack, place)).or_default().push(task);
+        }
+        let mut groups: Vec<_> = groups.into_iter().collect();
+        groups.sort_by_key(|(_, tasks)| (usize::MAX - tasks.len(), tasks[0].task().id()));
+        for ((state, kind, ..), tasks) in groups {
+            write!(f, "\n{} {}", report::tasks_in_words(tasks.len() as u64), state.name())?;
+            kind.map_or(Ok(()), |kind| write!(f, ", waiting for {kind}"))?;
+            let names = report::names(tasks.iter().map(|task| task.task()), NAMED);
+            writeln!(f, ": {names}{}", self.lines_below(tasks[0]))?;
+        }
+        self.write_cycles(f)
+    }
+
     /// Writes a line for each cycle: the text ends with them.
     fn write_cycles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.cycles.iter().try_for_each(|cycle| {
-            write!(f, "\n{}", cycle.headline())?;
-            for (index, task) in cycle.tasks().iter().enumerate() {
-                write!(f, "{}{}", if index == 0 { ": " } else { ", " }, task.task())?;
-            }
-            writeln!(f)
+            let names = report::names(cycle.tasks().iter().map(TaskDump::task), usize::MAX);
+            writeln!(f, "\n{}: {names}", cycle.headline())
         })
     }
 
-    fn write_stack(&self, f: &mut fmt::Formatter<'_>, task: &TaskDump) -> fmt::Result {
-        let lines = self.stack(task).map(|stack| stack.folded_lines());
-        lines.iter().flatten().try_for_each(|line| writeln!(f, "    at {line}"))
+    /// Returns the lines that follow that of a task.
+    fn lines_below(&self, task: &TaskDump) -> String {
+        self.stack(task).map(|stack| stack.below(4)).unwrap_or_default()
     }
 }
 
@@ -140,38 +158,21 @@ impl TaskDump {
 
     /// Returns its stack, with the names of its functions, which takes a while; `None` for a task without one.
     pub fn backtrace(&self) -> Option<Backtrace> {
-        let frames = self.frames()?;
+        let frames = self.frames.as_ref()?;
         Some(Symbols::of([frames].into_iter()).backtrace(frames))
     }
 
     /// Returns the addresses of its stack, innermost first: the first is that of the next instruction, the others are
     /// return addresses. Empty for a task without a stack.
     pub fn addresses(&self) -> impl Iterator<Item = usize> + '_ {
-        self.frames().into_iter().flat_map(|frames| frames.addresses.iter().map(|(address, _)| *address))
-    }
-
-    fn frames(&self) -> Option<&Frames> {
-        self.frames.as_ref()
-    }
-}
-
-impl fmt::Debug for TaskDump {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TaskDump")
-            .field("task", self.task())
-            .field("state", &self.state())
-            .field("waits_for", &self.waits_for())
-            .finish_non_exhaustive()
+        self.frames.iter().flat_map(|frames| &frames.addresses).map(|(address, _)| *address)
     }
 }
 
 impl fmt::Display for Dump {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_head(f)?;
-        self.tasks.iter().try_for_each(|task| {
-            writeln!(f, "\n{task}")?;
-            self.write_stack(f, task)
-        })?;
+        self.tasks.iter().try_for_each(|task| writeln!(f, "\n{task}{}", self.lines_below(task)))?;
         self.write_cycles(f)
     }
 }
@@ -179,7 +180,7 @@ impl fmt::Display for Dump {
 impl fmt::Display for TaskDump {
     /// Writes a line, without the stack.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, {} old", self.task(), self.state().name(), Seconds(self.age()))?;
+        write!(f, "{} {}, {:.2} s old", self.task(), self.state().name(), self.age().as_secs_f64())?;
         if let (Some(_), Some(place)) = (self.task().name(), self.task().spawn_location()) {
             write!(f, ", spawned at {place}")?;
         }
@@ -198,51 +199,8 @@ impl fmt::Display for TaskDump {
         if waits_for.object > 0 && waits_for.descriptor.is_none() {
             write!(f, " at {:#x}", waits_for.object)?;
         }
-        write!(f, ", {} so far", Seconds(waits_for.waited))?;
-        match waits_for.deadline {
-            Some(deadline) => {
-                write!(f, ", {} left", Seconds(deadline.saturating_duration_since(clock::now())))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-struct Grouped<'a>(&'a Dump);
-
-impl fmt::Display for Grouped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Grouped(dump) = self;
-        dump.write_head(f)?;
-        let mut groups: HashMap<_, Vec<&TaskDump>> = HashMap::new();
-        for task in &dump.tasks {
-            let kind = task.waits_for().map(|waits_for| waits_for.kind.as_str());
-            let stack = task.frames().map(|frames| frames.addresses.as_slice());
-            // Without stacks, tasks of one place do the same.
-            let place = if stack.is_none() { task.task().spawn_location() } else { None };
-            groups.entry((task.state(), kind, stack, place)).or_default().push(task);
-        }
-        let mut groups: Vec<_> = groups.into_iter().collect();
-        groups.sort_by_key(|(_, tasks)| (usize::MAX - tasks.len(), tasks[0].task().id()));
-        for ((state, kind, ..), tasks) in groups {
-            write!(f, "\n{} {}", report::tasks_in_words(tasks.len() as u64), state.name())?;
-            kind.map_or(Ok(()), |kind| write!(f, ", waiting for {kind}"))?;
-            for (index, task) in tasks.iter().take(NAMED).enumerate() {
-                write!(f, "{}{}", if index == 0 { ": " } else { ", " }, task.task())?;
-            }
-            writeln!(f, "{}", if tasks.len() > NAMED { ", …" } else { "" })?;
-            dump.write_stack(f, tasks[0])?;
-        }
-        dump.write_cycles(f)
-    }
-}
-
-/// Writes a span in seconds, with as many digits as the coarse clock has.
-struct Seconds(Duration);
-
-impl fmt::Display for Seconds {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.2} s", self.0.as_secs_f64())
+        write!(f, ", {:.2} s so far", waits_for.waited.as_secs_f64())?;
+        waits_for.remaining().map_or(Ok(()), |left| write!(f, ", {:.2} s left", left.as_secs_f64()))
     }
 }
 

@@ -31,9 +31,13 @@ pub(super) fn unstarted(shared: &Shared, started: usize) -> u64 {
 /// Names the tasks that are left, up to twenty, on one line.
 pub(super) fn in_one_line(shared: &Shared) -> String {
     let tasks = tasks(shared);
-    let names: Vec<String> = tasks.iter().take(20).map(ToString::to_string).collect();
-    let more = if tasks.len() > names.len() { ", …" } else { "" };
-    format!("{}: {}{more}", count(shared, tasks.len()), names.join(", "))
+    format!("{}: {}", count(shared, tasks.len()), names(tasks.iter(), 20))
+}
+
+/// Names tasks on one line, so many at the most.
+pub(super) fn names<'a>(mut tasks: impl Iterator<Item = &'a Task>, most: usize) -> String {
+    let names: Vec<_> = tasks.by_ref().take(most).map(ToString::to_string).collect();
+    names.join(", ") + if tasks.next().is_some() { ", …" } else { "" }
 }
 
 /// Lists all tasks that are left, each on a line with what it waits for, and with its stack.

@@ -141,10 +141,8 @@ fn report(shared: &Shared, stall: &Stall, limit: Duration, hook: Option<&Hook>) 
     match hook {
         Some(hook) => tell("the hook for stalls", stall, hook),
         None => {
-            let mut text = format!("{stall}, longer than the limit of {limit:?}");
-            let lines = stall.task.backtrace().map(|stack| stack.folded_lines());
-            lines.into_iter().flatten().for_each(|line| text += &format!("\n      at {line}"));
-            say(format_args!("{text}"));
+            let stack = stall.task.backtrace().map(|stack| stack.below(6)).unwrap_or_default();
+            say(format_args!("{stall}, longer than the limit of {limit:?}{stack}"));
         }
     }
 }

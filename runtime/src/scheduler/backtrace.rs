@@ -68,8 +68,13 @@ impl Backtrace {
     }
 
     /// Returns the lines that are of use, for people: recursions are folded.
-    pub(crate) fn folded_lines(&self) -> Vec<String> {
+    fn folded_lines(&self) -> Vec<String> {
         folded(&self.lines(false))
+    }
+
+    /// Returns those lines as the end of a text about the task: each after a line break and so many blanks.
+    pub(crate) fn below(&self, blanks: usize) -> String {
+        self.folded_lines().iter().map(|line| format!("\n{:blanks$}at {line}", "")).collect()
     }
 }
 

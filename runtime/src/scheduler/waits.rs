@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use crate::base::sys;
@@ -15,7 +14,7 @@ use crate::tasks::sleeper::{ContainerId, Frames, Reader, Sleep, TaskState};
 use crate::tasks::task::Task;
 
 /// A task in a [`Dump`](crate::task::Dump), as a look has found it.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct TaskDump {
     pub(crate) task: Task,
     pub(crate) state: TaskState,
@@ -78,11 +77,8 @@ pub(crate) fn in_lines(tasks: &[TaskDump]) -> String {
             Some(waits_for) => format!("waits for {waits_for}"),
             None => "computes, or is ready to".to_owned(),
         };
-        // Writing to a string does not fail.
-        _ = write!(text, "\n  {task} {state}");
-        for line in frames.iter().flat_map(|frames| symbols.backtrace(frames).folded_lines()) {
-            _ = write!(text, "\n      at {line}");
-        }
+        let stack = frames.as_ref().map(|frames| symbols.backtrace(frames).below(6)).unwrap_or_default();
+        text += &format!("\n  {task} {state}{stack}");
     }
     text
 }
