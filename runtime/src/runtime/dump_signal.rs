@@ -5,15 +5,15 @@
 #![forbid(unsafe_code)]
 
 use std::env;
-use std::io::{self, Write};
+use std::io;
 use std::sync::Arc;
 
-#[cfg(unix)]
+use crate::base::abort::say;
 use crate::base::abort_dump;
 use crate::runtime::dump::Dump;
+use crate::scheduler::driver_here;
+use crate::scheduler::runtimes;
 use crate::scheduler::shared::Shared;
-#[cfg(unix)]
-use crate::scheduler::{driver_here, runtimes};
 
 /// Environment variable that names signals, for a program that sets none.
 const VARIABLE: &str = "FIBRA_DUMP";
@@ -47,7 +47,8 @@ impl Config {
             (None, Some(_), Ok(names)) if !names.is_empty() => numbers_of(&names)?,
             (None, ..) => Vec::new(),
         };
-        let (aborts, signals): (Vec<_>, Vec<_>) = named.into_iter().partition(|signal| *signal == ABORT);
+        let (aborts, signals): (Vec<_>, Vec<_>) =
+            named.into_iter().partition(|signal| *signal == libc::SIGABRT);
         if self.on_abort || !aborts.is_empty() {
             dump_on_abort()?;
         }
@@ -65,22 +66,10 @@ impl Config {
     }
 }
 
-#[cfg(unix)]
-const ABORT: i32 = libc::SIGABRT;
-
 /// Has dumps of all runtimes be printed before the process aborts.
-#[cfg(unix)]
 fn dump_on_abort() -> io::Result<()> {
     let print_all = || runtimes::all().iter().for_each(|shared| _ = print(shared));
     driver_here::unpinned(|| abort_dump::install(print_all))
-}
-
-#[cfg(not(unix))]
-const ABORT: i32 = 0;
-
-#[cfg(not(unix))]
-fn dump_on_abort() -> io::Result<()> {
-    Err(io::Error::new(io::ErrorKind::Unsupported, "dumps before an abort need a system with signals"))
 }
 
 /// Prints a dump on standard error, by one call. Returns false if the runtime has ended.
@@ -90,8 +79,7 @@ fn print(shared: &Shared) -> bool {
     }
     let dump = Dump::of(shared);
     let text = if dump.tasks().len() > MOST { dump.grouped().to_string() } else { dump.to_string() };
-    // A closed standard error is no reason to panic.
-    _ = io::stderr().write_all(format!("fibra: {text}\n").as_bytes());
+    say(format_args!("{text}"));
     true
 }
 
@@ -110,7 +98,6 @@ fn number_of(name: &str) -> io::Result<i32> {
     })
 }
 
-#[cfg(unix)]
 const NAMED: [(&str, i32); 7] = [
     ("ABRT", libc::SIGABRT),
     ("QUIT", libc::SIGQUIT),
@@ -121,10 +108,7 @@ const NAMED: [(&str, i32); 7] = [
     ("TERM", libc::SIGTERM),
 ];
 
-#[cfg(not(unix))]
-const NAMED: [(&str, i32); 0] = [];
-
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
