@@ -15,9 +15,7 @@ use crate::tasks::header::TaskRef;
 impl Worker {
     /// Notes that a task begins a run. Returns when it begins, if the run is measured.
     pub(super) fn run_begins(&self, task: TaskRef) -> Option<u64> {
-        if self.observed.is_watched() {
-            self.block.run.begin(task);
-        }
+        self.block.run.begin(task);
         self.record(Event::Runs(task.header().id.get()));
         let histograms = self.block.histograms.as_deref()?;
         let stamp = task.header().timer.take_stamp();
@@ -64,7 +62,8 @@ impl Worker {
     #[cold]
     pub(super) fn note_ready(&self, task: TaskRef) {
         if self.observed.is_traced() {
-            self.record(self.tracer.cause.get()(task.header().id.get()));
+            let event = self.tracer.cause.get().unwrap_or(Event::Wakes);
+            self.record(event(task.header().id.get()));
         }
         self.stamp(task);
     }
@@ -80,14 +79,14 @@ impl Worker {
 
     /// Notes that the worker begins to take tasks that other threads have woken.
     pub(super) fn arrivals_begin(&self) {
-        self.tracer.cause.set(Event::Takes);
+        self.tracer.cause.set(Some(Event::Takes));
         if let Some(histograms) = self.block.histograms.as_deref() {
             self.samples.arrived.set(histograms.take_arrival());
         }
     }
 
     pub(super) fn arrivals_end(&self) {
-        self.tracer.cause.set(Event::Wakes);
+        self.tracer.cause.set(None);
         self.samples.arrived.set(0);
     }
 }

@@ -36,10 +36,6 @@ impl Observed {
         self.has(u8::MAX)
     }
 
-    pub(super) fn is_watched(&self) -> bool {
-        self.has(Self::WATCHED)
-    }
-
     /// Returns true if wakes and spawns are noted.
     #[inline(always)]
     pub(super) fn is_noted(&self) -> bool {
@@ -108,19 +104,17 @@ impl TrackSlot {
     }
 }
 
+/// Makes the event that tells why a task is ready.
+type Cause = fn(u64) -> Event;
+
 /// The worker's side of a recording.
+#[derive(Default)]
 pub(super) struct Tracer {
     pub(super) track: RefCell<Option<Arc<Track>>>,
     /// The last reading of the counter, unless much was done since; else 0.
     pub(super) recent: Cell<u64>,
-    /// Why tasks are made ready.
-    pub(super) cause: Cell<fn(u64) -> Event>,
-}
-
-impl Default for Tracer {
-    fn default() -> Self {
-        Tracer { track: RefCell::default(), recent: Cell::default(), cause: Cell::new(Event::Wakes) }
-    }
+    /// Why tasks are made ready, other than by a wake of the present task or of the driver.
+    pub(super) cause: Cell<Option<Cause>>,
 }
 
 impl Tracer {

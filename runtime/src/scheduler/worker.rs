@@ -394,7 +394,7 @@ impl Worker {
 
     #[inline(never)]
     pub(super) fn expire_timers(&self) {
-        self.tracer.cause.set(Event::TimerWakes);
+        self.tracer.cause.set(Some(Event::TimerWakes));
         self.wheel.expire(clock::now(), |node| {
             // SAFETY: `arm_timer` gave the wheel this pointer. The task is asleep, or woken and on
             // its way to this worker, which disarms before anything else. So the task has not
@@ -408,7 +408,7 @@ impl Worker {
                 self.make_ready(task);
             }
         });
-        self.tracer.cause.set(Event::Wakes);
+        self.tracer.cause.set(None);
     }
 
     /// Queues a sleeping task that the caller, on this worker's thread, was told to queue.
