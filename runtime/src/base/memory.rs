@@ -51,6 +51,7 @@ pub(crate) fn read_many(pieces: &[(usize, usize)], into: &mut [u8]) -> usize {
     pieces.iter().take_while(is_whole).count()
 }
 
+/// Returns `None`: there is no way to copy such memory here.
 #[cfg(not(target_os = "linux"))]
 pub fn read(_address: usize, _into: &mut [u8]) -> Option<()> {
     None

@@ -113,8 +113,6 @@ mod particular {
             Moved
         }
 
-        pub(crate) fn allow(&self) {}
-
         pub(crate) fn lend(&self) -> Moved {
             Moved
         }
