@@ -91,7 +91,7 @@ impl Recording {
             let timed = |(count, event)| (self.since_begin(now, count), event);
             let mut events: Vec<_> = events.into_iter().map(timed).collect();
             if events.is_empty() {
-                // The worker has not looked for the track yet, or it is idle.
+                // The worker has not looked for the track yet, or it is parked.
                 events.extend(self.held_by(block));
             }
             Recorded { thread: block.thread(), events, lost }
@@ -101,6 +101,9 @@ impl Recording {
 
     /// Returns the run of the task that holds a worker.
     fn held_by(&self, block: &Arc<Block>) -> Option<(Duration, Event)> {
+        if block.is_parked() {
+            return None;
+        }
         // A migratable task is in the registry of the worker where it started.
         let tasks = self.shared.blocks.iter().flat_map(|block| block.registry.tasks());
         let runs_here = |task: &Task| {
