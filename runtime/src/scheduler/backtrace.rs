@@ -49,6 +49,7 @@ impl Backtrace {
 
     /// Returns a line for each function, `all` of them or those that are of use.
     pub(crate) fn lines(&self, all: bool) -> Vec<String> {
+        // Each with whether it is of the library.
         let mut lines: Vec<(String, bool)> = Vec::new();
         for frame in &self.frames {
             if frame.symbols.is_empty() {
@@ -56,15 +57,11 @@ impl Backtrace {
             }
             lines.extend(frame.symbols.iter().map(|symbol| (symbol.to_string(), symbol.is_library)));
         }
-        if !all && lines.iter().any(|line| !line.1) {
-            // Of the library the calls stay that the program makes.
-            let is_users = |index: usize| lines.get(index).is_some_and(|line| !line.1);
-            let of_use: Vec<_> = (0..lines.len()).map(|at| is_users(at) || is_users(at + 1)).collect();
-            let mut of_use = of_use.into_iter();
-            lines.retain(|_| of_use.next().unwrap_or(true));
-        }
-        let rest = (!self.is_complete).then(|| "…".to_owned());
-        lines.into_iter().map(|(line, _)| line).chain(rest).collect()
+        let all = all || lines.iter().all(|line| line.1);
+        // Of the library the calls stay that the program makes.
+        let is_of_use = |at: &usize| all || lines[*at..].iter().take(2).any(|line| !line.1);
+        let of_use = (0..lines.len()).filter(is_of_use).map(|at| lines[at].0.clone());
+        of_use.chain((!self.is_complete).then(|| "…".to_owned())).collect()
     }
 
     /// Returns the lines that are of use, for people: recursions are folded.
