@@ -194,9 +194,10 @@ impl Looks {
             if state == TaskState::Ended || !self.wants(state) {
                 continue;
             }
-            let tasks = &mut self.tasks;
-            let mut number = || tasks.number_or(name(&task), MOST_NAMES, "(other)".into());
-            let new = || Known { task: number(), ..Known::default() };
+            let new = || {
+                let name = self.tasks.number_or(name(&task), MOST_NAMES, "(other)".into());
+                Known { task: name, ..Known::default() }
+            };
             let known = self.known.entry(task.id()).or_insert_with(new);
             known.seen = self.count;
             let number = known.task;
@@ -255,13 +256,13 @@ impl Looks {
             stack.iter().enumerate().for_each(|(index, address)| _ = addresses.number((*address, index > 0)));
         }
         let functions = unwinder().resolve(addresses.values());
-        let is_wanted = |(place, _): &(Place, Duration)| self.state.is_none_or(|state| state == place.state);
-        let samples = self.places.values().iter().copied().zip(self.times);
+        let samples = self.places.values().iter().copied().zip(mem::take(&mut self.times));
+        let samples = samples.filter(|(place, _)| self.wants(place.state)).collect();
         Profile {
             begin,
             duration,
             period,
-            samples: samples.filter(is_wanted).collect(),
+            samples,
             functions: addresses.values().iter().map(|(address, _)| *address).zip(functions).collect(),
             tasks: self.tasks,
             waits: self.waits,
