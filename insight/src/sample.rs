@@ -32,22 +32,24 @@ pub(crate) fn sample_by(signal: i32) {
 
 /// Appends the frames of a thread, which may be the caller's own. Returns true if the walk has come to the root.
 ///
-/// A thread that waits in a handler for the dump before its abort is taken as it was. One that waits in the kernel is not interrupted if the frame pointer, which is not known then, is not needed.
+/// A thread that waits in a handler for the dump before its abort is taken as it was. One that waits in the kernel is not
+/// interrupted if the frame pointer, which is not known then, is not needed.
 pub(crate) fn sample(walker: &mut Walker, tid: i32, frames: &mut Vec<usize>) -> bool {
     if let Some(context) = stacks::left_at(tid) {
-        return sys::registers_at(context)
-            .is_some_and(|from| walker.walk_at_most(DEEPEST, from, &mut word, frames));
+        return sys::registers_at(context).is_some_and(|from| walker.walk(DEEPEST, from, &mut word, frames));
     }
     let begin = frames.len();
     if tid != sys::own_tid()
         && let Some(from) = waits_at(tid)
-        && walker.walk(from, &mut word, frames)
+        && walker.walk(Walker::MOST_FRAMES, from, &mut word, frames)
         && waits_at(tid) == Some(from)
     {
         return true;
     }
     frames.truncate(begin);
-    interrupt(tid).is_some_and(|copied| walker.walk(copied.registers, &mut |at| copied.word(at), frames))
+    interrupt(tid).is_some_and(|copied| {
+        walker.walk(Walker::MOST_FRAMES, copied.registers, &mut |at| copied.word(at), frames)
+    })
 }
 
 /// Returns where a thread waits in the kernel.

@@ -76,7 +76,7 @@ impl Unwinder for Insight {
         read: &mut dyn FnMut(usize) -> Option<u64>,
         frames: &mut Vec<usize>,
     ) -> bool {
-        self.with_walker(|walker| walker.walk(from, read, frames))
+        self.with_walker(|walker| walker.walk(Walker::MOST_FRAMES, from, read, frames))
     }
 
     fn resolve(&self, addresses: &[(usize, bool)]) -> Vec<Vec<Symbol>> {

@@ -16,9 +16,6 @@ use framehop::{
 use crate::modules::Modules;
 use crate::object::{Object, Section};
 
-/// The most frames of one stack.
-const MOST_FRAMES: usize = 1024;
-
 /// Walks stacks one after the other. What it has learned of the code serves the next ones.
 pub struct Walker {
     modules: Arc<Modules>,
@@ -29,6 +26,9 @@ pub struct Walker {
 }
 
 impl Walker {
+    /// How many frames of a stack there are at the most, unless a caller wants more.
+    pub const MOST_FRAMES: usize = 1024;
+
     /// Makes a walker over the code of these modules.
     pub fn new(modules: Arc<Modules>) -> Self {
         let mut unwinder = UnwinderNative::new();
@@ -41,18 +41,8 @@ impl Walker {
         Arc::ptr_eq(&self.modules, modules)
     }
 
-    /// Appends the addresses of the frames, innermost first. Returns true if the walk has come to the root.
+    /// Appends the addresses of at most so many frames, innermost first. Returns true if the walk has come to the root.
     pub fn walk(
-        &mut self,
-        from: SavedContext,
-        read: &mut dyn FnMut(usize) -> Option<u64>,
-        frames: &mut Vec<usize>,
-    ) -> bool {
-        self.walk_at_most(MOST_FRAMES, from, read, frames)
-    }
-
-    /// Variant of [`walk`](Walker::walk) with another limit.
-    pub(crate) fn walk_at_most(
         &mut self,
         most: usize,
         from: SavedContext,

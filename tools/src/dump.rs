@@ -95,7 +95,8 @@ fn walk(walker: &mut Walker, task: &FoundTask) -> (Vec<(usize, bool)>, bool) {
     let (mut places, mut is_complete) = (Vec::new(), task.is_complete);
     for stack in &task.stacks {
         let mut frames = Vec::new();
-        is_complete &= walker.walk(stack.context, &mut |address| stack.word(address), &mut frames);
+        let mut read = |address| stack.word(address);
+        is_complete &= walker.walk(Walker::MOST_FRAMES, stack.context, &mut read, &mut frames);
         places.extend(frames.iter().enumerate().map(|(index, address)| (*address, index > 0)));
     }
     (places, is_complete)
