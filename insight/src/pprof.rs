@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::env;
 use std::time::{Duration, SystemTime};
 
 use fibra_runtime::stacks::Symbol;
@@ -45,6 +46,11 @@ impl Profile {
         for field in [1, 11] {
             message.message(field, |value_type| _ = value_type.number(1, wall).number(2, nanoseconds));
         }
+        // The program (field 3). It has functions, files and lines, so that no reader looks for those.
+        let program = tables.string(&env::current_exe().unwrap_or_default().to_string_lossy());
+        message.message(3, |mapping| {
+            mapping.number(1, 1).number(5, program).number(7, 1).number(8, 1).number(9, 1);
+        });
         for (place, time) in &self.samples {
             self.write_sample(&mut message, &mut tables, place, *time);
         }
@@ -97,7 +103,7 @@ impl Tables {
     fn write(&self, message: &mut Message) {
         for (id, (name, file, line)) in (1..).zip(self.locations.values()) {
             message.message(4, |location| {
-                location.number(1, id);
+                location.number(1, id).number(2, 1);
                 location.message(4, |place| _ = place.number(1, id).number(2, (*line).into()));
             });
             message.message(5, |function| {

@@ -4,6 +4,7 @@ mod common;
 
 use std::collections::HashMap;
 use std::hint;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
@@ -234,6 +235,9 @@ fn a_profile_is_a_valid_pprof() {
     let duration = number(&profile, 10);
     assert!(duration >= SHORT.as_nanos() as u64);
 
+    let program = fields(all(&profile, 3)[0]);
+    assert_eq!(Path::new(string(&program, 5)), std::env::current_exe().expect("the path of the test binary"));
+
     let functions: HashMap<_, _> = all(&profile, 5)
         .into_iter()
         .map(|function| {
@@ -246,6 +250,7 @@ fn a_profile_is_a_valid_pprof() {
         .into_iter()
         .map(|location| {
             let location = fields(location);
+            assert_eq!(number(&location, 2), number(&program, 1));
             let line = fields(all(&location, 4)[0]);
             (number(&location, 1), functions[&number(&line, 1)])
         })
