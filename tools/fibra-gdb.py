@@ -141,6 +141,8 @@ def all_tasks():
             found += [Task(Layout(*layout), entry) for entry in entries if entry and entry % 2 == 0]
     if len(others) == len(headers):
         raise gdb.GdbError(f"the program has {others[0]}")
+    if not found:
+        others.append("started tasks: there are none, or the core file lacks the data of the program (/proc/PID/coredump_filter)")
     for other in others:
         # A comment to Graphviz.
         print(f"// not shown: {other}")
@@ -208,6 +210,9 @@ def print_stack(task, tasks):
     try:
         number = 0
         for place in task.contexts:
+            if not place.pc:
+                print("    the core file lacks the stack: gcore leaves stacks out")
+                continue
             UNWINDER.context = place
             gdb.invalidate_cached_frames()
             frame = gdb.newest_frame()

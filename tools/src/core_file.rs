@@ -90,7 +90,6 @@ pub(crate) fn open(path: &Path, exe: Option<&Path>) -> Result<(Image, Vec<SavedC
         .map(|(range, offset)| Piece { range, file: Arc::clone(&file), offset })
         .collect();
     pieces.sort_by_key(|piece| piece.range.start);
-    let of_files = open_files(&pieces, &files, &title, exe)?;
     // Where the core file has nothing of a mapped file, there may be no header either.
     let mapping = |(range, path, offset): &MappedFile| Mapping {
         range: range.clone(),
@@ -101,6 +100,11 @@ pub(crate) fn open(path: &Path, exe: Option<&Path>) -> Result<(Image, Vec<SavedC
         mappings.push(Mapping { range: place(header.address, header.size), file: None });
     }
     mappings.sort_by_key(|mapping| mapping.range.start);
+    // What the program may have written to is not as in its file.
+    files.retain(|(range, ..)| {
+        !loaded().any(|header| header.address == range.start && header.flags & libc::PF_W != 0)
+    });
+    let of_files = open_files(&pieces, &files, &title, exe)?;
     let memory = move |address, into: &mut [u8]| copy(&[&pieces, &of_files], address, into);
     Ok((Image { title, memory: image::by_pages(Arc::new(memory)), mappings }, threads))
 }

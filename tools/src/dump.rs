@@ -58,18 +58,26 @@ impl Dump {
     /// Takes a dump of a core file, of the program `exe` or the one that the file names.
     ///
     /// # Errors
-    /// The file cannot be read, is no core file of this kind of processor, or is truncated; or the program is not the one that
-    /// has left the core, or does not use this version of fibra.
+    /// The file cannot be read, is no core file of this kind of processor, is truncated, or lacks the data of the program; or
+    /// the program is not the one that has left the core, or does not use this version of fibra.
     pub fn of_core(path: &Path, exe: Option<&Path>) -> Result<Self> {
         let (image, threads) = core_file::open(path, exe)?;
         let Loaded { modules, roots, others } = modules::of(&image)?;
+        if roots.iter().any(|root| image.word(*root).is_none()) {
+            let title = image.title;
+            return Err(format!(
+                "{title} lacks the data of the program, with the tasks in it: set the bits 0x33 in \
+                 /proc/PID/coredump_filter before the next one is written"
+            ));
+        }
         let tasks = tasks::copy(&image, &roots, &threads);
         let dump = Dump::new(format!("core {}", image.title), tasks, &modules);
         let both = dump.tasks.iter().zip(&dump.stacks);
         let lacks = both.filter(|(task, stack)| task.state != TaskState::Running && stack.is_none()).count();
-        let plural = if lacks == 1 { "" } else { "s" };
-        let stacks =
-            format!("the stacks of {lacks} task{plural}, which are not in the core: `gcore` leaves them out");
+        let stacks = format!(
+            "the stacks that the core lacks, {lacks} in all: `gcore` leaves them out; use --pid, or a core that the \
+             kernel writes (kill -ABRT)"
+        );
         let missing = others.into_iter().chain((lacks > 0).then_some(stacks)).collect();
         Ok(Dump { missing, ..dump })
     }

@@ -107,6 +107,15 @@ fn a_core_of_another_program_is_an_error() {
 }
 
 #[test]
+fn a_core_without_the_data_of_the_program_is_an_error() {
+    let mut program = Program::start();
+    // The headers of ELF files only.
+    fs::write(format!("/proc/{}/coredump_filter", program.pid()), "0x10").expect("it is set");
+    let Some(core) = program.core() else { return };
+    is_refused(&["--core", core.to_str().expect("text")], "lacks the data of the program");
+}
+
+#[test]
 fn a_truncated_core_is_an_error() {
     let mut program = Program::start();
     let Some(core) = program.core() else { return };

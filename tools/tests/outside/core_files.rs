@@ -60,5 +60,5 @@ fn a_core_without_stacks_says_so() {
     fs::remove_file(&core).expect("it is there");
     // Some kernels have the guards in mappings of their own: then the stacks are there.
     let has_stacks = about(&dump, "customer").contains("common::deep");
-    assert_ne!(has_stacks, dump.contains("\nnot shown: the stacks of "), "{dump}");
+    assert_ne!(has_stacks, dump.contains("\nnot shown: the stacks that the core lacks, "), "{dump}");
 }
