@@ -67,11 +67,9 @@ pub(crate) fn copy(image: &Image, roots: &[usize], threads: &[SavedContext]) -> 
         for header in tables.headers() {
             let coroutines = tables.coroutines(header);
             let Some(task) = tables.task(header, &coroutines) else { continue };
-            let places = coroutines.iter().rev().enumerate();
-            bases.extend(
-                places
-                    .filter_map(|(outer, coroutine)| Some((tables.base(*coroutine)?, (tasks.len(), outer)))),
-            );
+            let place =
+                |(outer, coroutine): (usize, &usize)| Some((tables.base(*coroutine)?, (tasks.len(), outer)));
+            bases.extend(coroutines.iter().rev().enumerate().filter_map(place));
             tasks.push(task);
         }
     }
@@ -152,13 +150,12 @@ impl<'a> Tables<'a> {
             TaskState::Running => Vec::new(),
             _ => coroutines.iter().filter_map(stack).collect(),
         };
+        let spawned_at = self.word(header, self.layout.spawned_at).and_then(|place| self.location(place));
         Some(FoundTask {
             address: header,
             id: self.word(header, self.layout.id)? as u64,
             name: self.name(header),
-            spawned_at: self
-                .word(header, self.layout.spawned_at)
-                .and_then(|location| self.location(location)),
+            spawned_at,
             state,
             waits_for,
             is_complete: stacks.len() == coroutines.len(),
