@@ -95,14 +95,7 @@ impl Trace {
     /// # Errors
     /// Returns the errors of `out`.
     pub fn write_perfetto(&self, out: impl Write) -> io::Result<()> {
-        let mut writer = Writer {
-            trace: self,
-            out,
-            tasks: HashMap::new(),
-            open: BTreeMap::new(),
-            running: HashMap::new(),
-            flows: 0,
-        };
+        let mut writer = Writer { trace: self, out, tasks: HashMap::new(), open: BTreeMap::new(), flows: 0 };
         writer.describe_workers()?;
         writer.describe_tasks()?;
         let mut stalls = self.stalls().iter().peekable();
@@ -148,8 +141,6 @@ struct Writer<'a, W> {
     tasks: HashMap<u64, TaskState>,
     /// How many slices are open on each track.
     open: BTreeMap<u64, usize>,
-    /// The task that runs on each worker.
-    running: HashMap<usize, u64>,
     flows: u64,
 }
 
@@ -305,18 +296,6 @@ impl<W: Write> Writer<'_, W> {
     fn event(&mut self, event: &TraceEvent) -> io::Result<()> {
         let at = event.at;
         let worker = track_of_worker(event.worker);
-        if let Event::Runs(_) | Event::Parks = event.event
-            && let Some(before) = self.running.remove(&event.worker)
-            && event.task != Some(before)
-        {
-            // The end of the run in which a worker takes up the recorder is missing.
-            self.stop(at, worker, before, "")?;
-        }
-        match event.event {
-            Event::Runs(task) => _ = self.running.insert(event.worker, task),
-            Event::Yields | Event::Sleeps(_) | Event::Ends => _ = self.running.remove(&event.worker),
-            _ => {}
-        }
         match (event.event, event.task) {
             (Event::Runs(task), _) => self.run(at, event.worker, task),
             (Event::Yields, Some(task)) => self.stop(at, worker, task, "ready"),

@@ -33,8 +33,7 @@ pub struct TraceEvent {
     pub at: Duration,
     /// The index of the worker.
     pub worker: usize,
-    /// The id of the task that ran then. `None` if there was none, or it began to run before the trace. The end of the run in which
-    /// a worker takes up the recorder may be missing: that task is named up to the next run.
+    /// The id of the task that ran then. `None` if there was none, or it began to run before the trace.
     pub task: Option<u64>,
     /// What has happened.
     pub event: Event,
@@ -125,11 +124,8 @@ impl Trace {
 fn of_worker((worker, recorded): (usize, Recorded)) -> impl Iterator<Item = TraceEvent> {
     let (mut running, mut last) = (None, Duration::ZERO);
     recorded.events.into_iter().map(move |(at, event)| {
-        match event {
-            Event::Runs(task) => running = Some(task),
-            // The end of the run in which the worker has taken up the recorder is missing.
-            Event::Parks => running = None,
-            _ => {}
+        if let Event::Runs(task) = event {
+            running = Some(task);
         }
         let task = running;
         if let Event::Yields | Event::Sleeps(_) | Event::Ends = event {

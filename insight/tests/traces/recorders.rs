@@ -22,24 +22,22 @@ fn record(runtime: &Runtime) -> FlightRecorder {
     FlightRecorder::start(&runtime.handle()).expect("a recorder")
 }
 
+/// Starts a recorder in a task.
+fn record_here() -> FlightRecorder {
+    FlightRecorder::start(&Handle::current()).expect("a recorder")
+}
+
 /// Checks what holds for the events of each worker in their order: a task that runs ends its run before another runs, and only
-/// tasks of these ids are named. The end of the run in which the worker takes up the recorder may be missing.
+/// tasks of these ids are named.
 fn check(trace: &Trace, workers: usize, ids: Option<&HashSet<u64>>) {
     for worker in 0..workers {
         let (mut running, mut at, mut has_parked) = (None, Duration::ZERO, false);
-        let mut runs = 0;
         for event in trace.events().iter().filter(|event| event.worker == worker) {
             assert!(event.at >= at && event.at < Duration::from_secs(3600), "{event:?} after {at:?}");
             at = event.at;
             let named = match event.event {
                 Event::Runs(task) => {
-                    // A recorder begins with the run that is under way, which may end before its first event.
-                    runs += 1;
-                    assert!(
-                        runs == 2 || running.is_none_or(|running| running == task),
-                        "{event:?} in a run of {running:?}"
-                    );
-                    running = Some(task);
+                    assert_eq!(running.replace(task), None, "{event:?} in another run");
                     Some(task)
                 }
                 Event::Yields | Event::Sleeps(_) | Event::Ends => {
@@ -58,8 +56,7 @@ fn check(trace: &Trace, workers: usize, ids: Option<&HashSet<u64>>) {
                     event.task
                 }
                 Event::Parks => {
-                    assert!(!has_parked && (runs == 1 || running.is_none()), "{event:?}");
-                    running = None;
+                    assert!(!has_parked && running.is_none(), "{event:?}");
                     has_parked = true;
                     None
                 }
@@ -177,7 +174,7 @@ fn record_all(runtime: &Runtime, recorder: &FlightRecorder, yields: usize) -> Tr
 fn a_run_that_is_under_way_is_recorded_from_its_next_event_on() {
     let runtime = runtime(1);
     let trace = runtime.run(|| {
-        let recorder = FlightRecorder::start(&fibra::Handle::current()).expect("a recorder");
+        let recorder = record_here();
         drop(span("round"));
         recorder.snapshot()
     });
@@ -185,6 +182,36 @@ fn a_run_that_is_under_way_is_recorded_from_its_next_event_on() {
     assert!(matches!(first.event, Event::Runs(_)), "{first:?}");
     assert!(matches!(trace.events()[1].event, Event::SpanBegins("round")));
     assert_eq!(trace.events()[1].task, first.task);
+}
+
+#[test]
+fn the_end_of_a_run_that_takes_up_a_recorder_is_recorded() {
+    fn sleep() {
+        fibra::sleep(Duration::from_millis(1));
+    }
+    let stops: [(&str, fn()); 4] = [
+        ("Yields", fibra::yield_now),
+        ("Sleeps", sleep),
+        ("Sleeps", || task::on_big_stack(1 << 20, sleep)),
+        ("Ends", || {}),
+    ];
+    for (stop, end_run) in stops {
+        let runtime = runtime(1);
+        let task = runtime.spawn(move || {
+            let recorder = record_here();
+            end_run();
+            recorder
+        });
+        let id = task.task().id();
+        let recorder = task.join().expect("it ends");
+        // The worker has come to the end of that task before it runs another.
+        runtime.run(|| {});
+        let trace = recorder.snapshot();
+        check(&trace, 1, None);
+        let [run, end, ..] = trace.events() else { panic!("{:?}", trace.events()) };
+        assert!(matches!(run.event, Event::Runs(task) if task == id), "{run:?}");
+        assert!(end.task == Some(id) && format!("{:?}", end.event).starts_with(stop), "{end:?}");
+    }
 }
 
 #[test]

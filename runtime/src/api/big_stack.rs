@@ -83,10 +83,14 @@ fn run_in<F: FnOnce() -> R, R>(task: TaskRef, size: usize, call: &mut Call<F, R>
     let (inner, outer) = (&big.coroutine, big.outer);
     inner.bind(stack, NonNull::from(call).cast(), first_frame::<F, R>);
     header.change_stack(&big);
-    // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
-    while let Some(stop) = unsafe { inner.resume() }.stop() {
+    loop {
+        // SAFETY: bound just now, resumed by this frame alone until it has ended, and it stays in this frame.
+        let result = unsafe { inner.resume() };
+        if result.stop().is_none() {
+            break;
+        }
         // SAFETY: this code runs in the task, on the stack that it was on before.
-        unsafe { header.suspend_from(outer, stop) };
+        unsafe { header.suspend_from(outer, result) };
     }
     header.change_stack(outer);
     // SAFETY: it has finished.

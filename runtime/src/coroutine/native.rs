@@ -22,7 +22,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crate::base::unwinder::SavedContext;
-use crate::coroutine::stop::{Body, Resumed, Stop};
+use crate::coroutine::stop::{Body, Resumed};
 use crate::stack::handle::Stack;
 use crate::stack::sys;
 
@@ -161,16 +161,16 @@ impl Coroutine {
         Resumed(back)
     }
 
-    /// Leaves the stack until the next resume.
+    /// Leaves the stack until the next resume. The one that runs this code returns `result`.
     ///
     /// # Safety
     /// The caller runs on this stack.
     #[inline(always)]
-    pub(crate) unsafe fn suspend(&self, stop: Stop) {
+    pub(crate) unsafe fn suspend(&self, result: Resumed) {
         let ends = &self.ends;
         // SAFETY: by the contract the worker's pointer was saved by the `resume` that runs this code, and no switch went to it
         // since. `ends` stays in place.
-        _ = unsafe { switch!(ends.task.as_ptr(), ends.worker.get(), Resumed::from(stop).0) };
+        _ = unsafe { switch!(ends.task.as_ptr(), ends.worker.get(), result.0) };
     }
 
     /// Runs `f` on the stack of the worker that resumed this coroutine. `f` does not suspend.

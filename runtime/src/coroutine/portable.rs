@@ -11,17 +11,17 @@ use corosensei::{Coroutine as Inner, CoroutineResult, Yielder};
 
 use crate::base::unwinder::SavedContext;
 use crate::coroutine::panic_counter::Ends;
-use crate::coroutine::stop::{Body, Resumed, Stop};
+use crate::coroutine::stop::{Body, Resumed};
 use crate::stack::handle::Stack;
 
 /// The handle by which a running body suspends itself; lies at the top of its stack.
-type Suspender = Yielder<(), Stop>;
+type Suspender = Yielder<(), Resumed>;
 
 /// A coroutine that can be bound to a stack. Stays in place while it is bound.
 ///
 /// The worker uses the cell and resumes one coroutine at a time; the body reaches its own stack only.
 pub(crate) struct Coroutine {
-    inner: UnsafeCell<Option<Inner<(), Stop, (), Ends>>>,
+    inner: UnsafeCell<Option<Inner<(), Resumed, (), Ends>>>,
     suspender: Cell<*const Suspender>,
     /// The stack pointer, the program counter and the frame pointer of the call that suspended it; the first is 0 while it
     /// is not suspended.
@@ -77,17 +77,17 @@ impl Coroutine {
         // SAFETY: only the worker that has the coroutine resumes it, and never while the body runs.
         let inner = unsafe { (*self.inner.get()).as_mut() };
         match inner.expect("the coroutine is bound").resume(()) {
-            CoroutineResult::Yield(stop) => stop.into(),
+            CoroutineResult::Yield(result) => result,
             CoroutineResult::Return(()) => Resumed::FINISHED,
         }
     }
 
-    /// Leaves the stack until the next resume.
+    /// Leaves the stack until the next resume. The one that runs this code returns `result`.
     ///
     /// # Safety
     /// The caller runs on this stack.
     #[inline]
-    pub(crate) unsafe fn suspend(&self, stop: Stop) {
+    pub(crate) unsafe fn suspend(&self, result: Resumed) {
         let [sp, pc, fp] = context();
         // Relaxed: published by the first.
         self.saved[1].store(pc, Ordering::Relaxed);
@@ -95,7 +95,7 @@ impl Coroutine {
         // Release: pairs with the Acquire in `suspended`, which then sees the frames as they are now.
         self.saved[0].store(sp, Ordering::Release);
         // SAFETY: by the contract the body runs, so it has set this pointer, which leads to its own stack.
-        unsafe { (*self.suspender.get()).suspend(stop) };
+        unsafe { (*self.suspender.get()).suspend(result) };
     }
 
     /// Runs `f` on the stack of the worker that resumed this coroutine. `f` does not suspend.

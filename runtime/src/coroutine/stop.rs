@@ -21,11 +21,18 @@ impl Resumed {
     pub(crate) const YIELDED: Self = Resumed(0);
     pub(crate) const ASLEEP: Self = Resumed(1);
     pub(super) const FINISHED: Self = Resumed(2);
+    /// The task stopped in a run in which its worker took up a recorder.
+    const TRACED: usize = 1 << 2;
+
+    /// Asks the worker to record the stop.
+    pub(crate) fn traced(self) -> Self {
+        Resumed(self.0 | Self::TRACED)
+    }
 
     /// Returns why the task stopped; `None` if it has ended.
     #[inline(always)]
     pub(crate) fn stop(self) -> Option<Stop> {
-        match self {
+        match Resumed(self.0 & !Self::TRACED) {
             Resumed::YIELDED => Some(Stop::Yielded),
             Resumed::ASLEEP => Some(Stop::Asleep),
             _ => None,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::base::abort::{Bomb, say};
 use crate::base::clock;
-use crate::coroutine::stop::Resumed;
+use crate::coroutine::stop::{Resumed, Stop};
 use crate::scheduler::block::Block;
 use crate::scheduler::budget::OPERATIONS;
 use crate::scheduler::current;
@@ -329,12 +329,24 @@ impl Worker {
             Resumed::YIELDED => self.queue(task),
             _ => {
                 cold_path();
-                self.finish(task)
+                self.stops_rarely(task, resumed, OBSERVED)
             }
         }
     }
 
+    /// Handles the end of a task, and of a run in which the worker took up a recorder.
     #[inline(never)]
+    fn stops_rarely(&self, task: TaskRef, resumed: Resumed, is_observed: bool) {
+        if !is_observed {
+            self.record_stop(task, resumed);
+        }
+        match resumed.stop() {
+            Some(Stop::Yielded) => self.queue(task),
+            Some(Stop::Asleep) => self.settle(task),
+            None => self.finish(task),
+        }
+    }
+
     fn finish(&self, task: TaskRef) {
         let header = task.header();
         // SAFETY: the task is this worker's, which does not resume it now.

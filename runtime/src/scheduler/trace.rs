@@ -40,6 +40,7 @@ impl Worker {
         self.observed.set_traced(track.is_some());
         self.tracer.track.replace(track);
         if let Some(task) = self.context().running() {
+            task.header().trace_run();
             self.tracer.time_passes();
             self.record(Event::Runs(task.header().id.get()));
         }

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::base::clock;
 use crate::base::limit::MOST_WORKERS;
-use crate::coroutine::stop::Stop;
+use crate::coroutine::stop::Resumed;
 use crate::coroutine::switch::Coroutine;
 use crate::stack::handle::Stack;
 use crate::tasks::bounds::Bound;
@@ -525,9 +525,9 @@ impl Header {
     ///
     /// # Safety
     /// The caller runs in this very task, on that stack.
-    pub(crate) unsafe fn suspend_from(&self, away: *const BigStack, stop: Stop) {
+    pub(crate) unsafe fn suspend_from(&self, away: *const BigStack, result: Resumed) {
         // SAFETY: by this function's contract.
-        unsafe { self.coroutine_on(away).suspend(stop) };
+        unsafe { self.coroutine_on(away).suspend(result) };
     }
 
     #[inline(always)]

@@ -17,6 +17,8 @@ impl SlowPath {
     pub(crate) const FORBIDDEN: Self = SlowPath(1 << 2);
     /// Panics of the task were under way when it was suspended, and are not in its thread's count now.
     pub(crate) const OWED: Self = SlowPath(1 << 3);
+    /// The worker has taken up a recorder in this run, and is to record how it ends.
+    pub(crate) const TRACED: Self = SlowPath(1 << 4);
 
     pub(crate) const fn or(self, other: Self) -> Self {
         SlowPath(self.0 | other.0)

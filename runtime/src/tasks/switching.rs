@@ -1,7 +1,7 @@
 //! The way of a task off its stack, and the calls of its hook around it.
 
 use crate::base::abort::Bomb;
-use crate::coroutine::stop::Stop;
+use crate::coroutine::stop::{Resumed, Stop};
 use crate::tasks::bounds::Bound;
 use crate::tasks::header::Header;
 use crate::tasks::slow_path_flags::SlowPath;
@@ -14,12 +14,12 @@ impl Header {
     /// The caller runs in this very task.
     #[inline(always)]
     pub(crate) unsafe fn suspend(&self, stop: Stop) {
-        if self.slow_path.any(SlowPath::HOOKED.or(SlowPath::AWAY)) {
+        if self.slow_path.any(SlowPath::HOOKED.or(SlowPath::AWAY).or(SlowPath::TRACED)) {
             // SAFETY: by this function's contract.
             return unsafe { self.suspend_unusual(stop) };
         }
         // SAFETY: by this function's contract, and the task is on no big stack.
-        unsafe { self.coroutine.suspend(stop) };
+        unsafe { self.coroutine.suspend(stop.into()) };
     }
 
     /// # Safety
@@ -28,9 +28,20 @@ impl Header {
     #[inline(never)]
     unsafe fn suspend_unusual(&self, stop: Stop) {
         self.switches(Switch::Out);
+        // After the hook, which may take up a recorder.
+        let mut result = Resumed::from(stop);
+        if self.slow_path.any(SlowPath::TRACED) {
+            self.slow_path.set(SlowPath::TRACED, false);
+            result = result.traced();
+        }
         // SAFETY: as in `suspend`, on the stack that the task runs on.
-        unsafe { self.suspend_from(self.away(), stop) };
+        unsafe { self.suspend_from(self.away(), result) };
         self.switches(Switch::In);
+    }
+
+    /// Makes the worker record how the present run ends. By the task itself.
+    pub(crate) fn trace_run(&self) {
+        self.slow_path.set(SlowPath::TRACED, true);
     }
 
     /// Tells the hook, if there is one. By the task itself.
