@@ -4,12 +4,16 @@
 //! is your name. You see the other guests arrive, talk and leave. A guest that reads too slowly misses
 //! messages, and sees how many. Ctrl-C ends the server: it says goodbye, and gives slow guests a little time
 //! to read that.
+//!
+//! With `INSIGHT=/tmp/chat.sock` in the environment the server shows what its tasks do:
+//! `curl --unix-socket /tmp/chat.sock 'http://localhost/tasks?debug=2'`.
 
+use fibra::insight::{self, Endpoint};
 use fibra::net::{TcpListener, TcpStream};
 use fibra::signal::{SIGINT, Signal, exit_on_repeat};
 use fibra::sync::broadcast::error::RecvError;
 use fibra::sync::broadcast::{Receiver, Sender};
-use fibra::{CancelToken, TaskGroup};
+use fibra::{CancelToken, Handle, TaskGroup};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +32,12 @@ enum News {
 
 fn main() -> io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:7777".to_owned());
-    println!("{}", fibra::run(|| open(&address))?);
+    let report = fibra::run(|| {
+        let endpoint = std::env::var_os("INSIGHT").map(|path| Endpoint::unix(&Handle::current(), path));
+        let _serving = endpoint.map(insight::serve).transpose()?;
+        open(&address)
+    })?;
+    println!("{report}");
     Ok(())
 }
 

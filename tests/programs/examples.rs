@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -457,6 +458,22 @@ fn redis_talks_to_resp_server() {
         "{text}"
     );
     assert!(text.ends_with("8 tasks have counted to 8000\n"), "{text}");
+}
+
+#[test]
+fn chat_shows_what_its_tasks_do() {
+    let socket = std::env::temp_dir().join(format!("chat-{}.sock", std::process::id()));
+    let server = Server::launch(example("chat").env("INSIGHT", &socket));
+    let anna = Guest::enters(server.address(), "anna");
+    let mut client = UnixStream::connect(&socket).expect("it listens");
+    client.write_all(b"GET /tasks?debug=2 HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("sent");
+    let mut shown = String::new();
+    client.read_to_string(&mut shown).expect("text");
+    assert!(shown.starts_with("HTTP/1.1 200 OK\r\n") && shown.contains("examples/chat.rs:"), "{shown}");
+    drop(anna);
+    server.interrupt();
+    server.ends();
+    assert!(!socket.exists());
 }
 
 /// A guest of the chat room.
