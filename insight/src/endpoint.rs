@@ -59,7 +59,7 @@ impl Endpoint {
 
     /// Returns an endpoint at a TCP port of a loopback address, for clients that know the token; port 0 is any free one.
     ///
-    /// Every user of the machine can connect to the port, so the token is a secret of at least 16 bytes, all of them
+    /// Every user of the machine can connect to the port, so the token is a secret. It has at least 16 bytes, all of them
     /// printable ASCII without spaces. A client sends it as `Authorization: Bearer TOKEN`. Requests whose `Host` is not
     /// `localhost` or a loopback address are refused, since a web page has caused them.
     pub fn loopback(runtime: &Handle, address: impl Into<SocketAddr>, token: impl Into<String>) -> Self {

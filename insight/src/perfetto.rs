@@ -272,15 +272,15 @@ impl<W: Write> Writer<'_, W> {
     }
 
     /// Begins a slice in the place of the open one.
-    fn turn(&mut self, at: Duration, track: u64, name: &str, flow: Flow) -> io::Result<()> {
+    fn next_slice(&mut self, at: Duration, track: u64, name: &str, flow: Flow) -> io::Result<()> {
         self.end_slice(at, track)?;
         self.begin(at, track, name, flow)
     }
 
     /// Changes what the track of a task shows, if it has one.
-    fn turn_task(&mut self, at: Duration, task: u64, name: &str, flow: Flow) -> io::Result<()> {
+    fn next_of_task(&mut self, at: Duration, task: u64, name: &str, flow: Flow) -> io::Result<()> {
         match self.has_track(task) {
-            true => self.turn(at, track_of_task(task), name, flow),
+            true => self.next_slice(at, track_of_task(task), name, flow),
             false => Ok(()),
         }
     }
@@ -315,7 +315,7 @@ impl<W: Write> Writer<'_, W> {
             (Event::Steals(from), _) => {
                 self.put(at, worker, INSTANT, &format!("steals from worker {from}"), Flow::None)
             }
-            (Event::Parks, _) => self.turn(at, worker, "parked", Flow::None),
+            (Event::Parks, _) => self.next_slice(at, worker, "parked", Flow::None),
             (Event::Unparks, _) => self.end_slice(at, worker),
             (Event::SpanBegins(name), Some(task)) if self.has_track(task) => {
                 self.begin(at, track_of_spans(task), name, Flow::None)
@@ -333,8 +333,8 @@ impl<W: Write> Writer<'_, W> {
             flow => (Flow::None, flow),
         };
         let label = self.trace.label(task);
-        self.turn(at, track_of_worker(worker), &label, to_worker)?;
-        self.turn_task(at, task, &format!("runs on worker {worker}"), to_task)
+        self.next_slice(at, track_of_worker(worker), &label, to_worker)?;
+        self.next_of_task(at, task, &format!("runs on worker {worker}"), to_task)
     }
 
     /// Ends a run. The task then does what `next` says; nothing more if that is empty.
@@ -343,7 +343,7 @@ impl<W: Write> Writer<'_, W> {
         self.end_slice(at, worker)?;
         match next {
             "" => self.end_slice(at, track_of_task(task)),
-            next => self.turn_task(at, task, next, Flow::None),
+            next => self.next_of_task(at, task, next, Flow::None),
         }
     }
 
@@ -361,7 +361,7 @@ impl<W: Write> Writer<'_, W> {
         state.flow = Some(flow);
         match state.runs {
             true => Ok(()),
-            false => self.turn_task(event.at, task, "ready", Flow::None),
+            false => self.next_of_task(event.at, task, "ready", Flow::None),
         }
     }
 

@@ -40,8 +40,8 @@ impl Window {
         self.before = std::mem::replace(&mut self.last, sample);
     }
 
-    /// Returns of each worker the part of the time in which it was busy, its runs, parks and stolen tasks a second, and how many
-    /// tasks wait for their turn.
+    /// Returns the numbers of each worker: the part of the time in which it was busy; its runs, parks and stolen tasks a second;
+    /// how many tasks are queued.
     pub(crate) fn workers(&self) -> Vec<[f64; 5]> {
         let up = |sample: &Sample| sample.number("fibra_uptime_seconds");
         let span = (up(&self.last) - up(&self.before)).max(1e-3);
