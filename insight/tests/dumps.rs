@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::process::Command;
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 use std::{env, mem, process};
 
@@ -124,13 +124,13 @@ fn base_of_the_program() -> usize {
 fn a_dump_names_mutex_owner_and_its_stack() {
     fibra_insight::install();
     let runtime = Runtime::builder().workers(1).build().expect("a runtime");
-    let lock = Arc::new(fibra_sync::Mutex::new(()));
+    let lock = std::sync::Arc::new(fibra_sync::Mutex::new(()));
     let spawn = |name, f: Box<dyn FnOnce() + Send>| {
         let task = task::Builder::new().name(name).spawn_on(&runtime.handle(), f);
         until_asleep(task.task());
         task
     };
-    let (audited, checked_out) = (Arc::clone(&lock), lock);
+    let (audited, checked_out) = (lock.clone(), lock);
     let audit = spawn(
         "audit",
         Box::new(move || {
