@@ -2,7 +2,7 @@
 //!
 //! The caller's own message and the result are part of it. Operations that block take three at most. Beyond that:
 //!
-//! * An arm of a select has room for a message among the waiters, and a receive arm also for its outcome.
+//! * An arm of a select has room for a message among the waiters. A receive arm also puts there what it finds without a wait.
 //! * A future lies on the stack itself, and its poll makes the result apart from the place that it returns it in. That of a send
 //!   has room for two messages, since it keeps one while it waits. Where it is made, moved or boxed is up to its caller.
 
@@ -433,8 +433,8 @@ fn arms_of_selects_take_the_stack_of_few_messages() {
         4 sends(select_send_in_time);
         4 sends(dynamic_send);
         2 receives(select_recv);
-        6 receives(select_recv_of_two);
-        5 receives(select_recv_in_time);
+        4 receives(select_recv_of_two);
+        4 receives(select_recv_in_time);
         3 receives(dynamic_recv);
         1 receives_oneshot(oneshot_select);
     }

@@ -44,7 +44,7 @@ impl<T> Receiver<T> {
         loop {
             let channel = match &self.source {
                 Source::Senders(channel) => &channel.shared,
-                Source::Clock(timer) => match timer.try_recv(None) {
+                Source::Clock(timer) => match timer.try_recv() {
                     Ok(message) => return Ok(message),
                     Err(_not_due) => {
                         panic!("the clock of a channel wakes no future: use one of the executor")

@@ -79,7 +79,7 @@ impl<T> Receiver<T> {
         wait::charge();
         let messages = match &self.source {
             Source::Senders(channel) => channel.shared.take_all(),
-            Source::Clock(timer) => Queue::of(timer.try_recv(None).ok()),
+            Source::Clock(timer) => Queue::of(timer.try_recv().ok()),
             Source::Never => Queue::of(None),
         };
         Drain { messages }

@@ -157,7 +157,7 @@ pub fn after(delay: Duration) -> Receiver<Instant> {
 /// assert_eq!(channel::at(due).recv(), Ok(due));
 /// ```
 pub fn at(due: Instant) -> Receiver<Instant> {
-    Receiver { source: Source::Clock(Arc::new(Timer::once(due))) }
+    Receiver { source: Source::Clock(Arc::new(Timer::new(due, None))) }
 }
 
 /// Makes a receiver of a message each `period`: the time at which it was due.
@@ -176,7 +176,7 @@ pub fn at(due: Instant) -> Receiver<Instant> {
 /// ```
 pub fn tick(period: Duration) -> Receiver<Instant> {
     match time::deadline(period) {
-        Some(first) => Receiver { source: Source::Clock(Arc::new(Timer::periodic(first, period))) },
+        Some(first) => Receiver { source: Source::Clock(Arc::new(Timer::new(first, Some(period)))) },
         None => never(),
     }
 }

@@ -2,26 +2,31 @@
 
 #![forbid(unsafe_code)]
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::Cell;
 use std::mem;
 use std::time::Instant;
+
+use fibra_runtime::clock;
 
 use super::arm::{Arm, Purpose};
 use super::error::{RecvError, TryRecvError};
 use super::operation::{Erased, Operation, Target};
 use super::places::Place;
 use super::receiver::{Receiver, Source};
+use super::shared::Shared;
 use super::shared::arms::ChannelArm;
 use super::state::State;
 use crate::wait;
 
-/// The arm `recv(receiver)`. A sender puts the message into it.
+/// The arm `recv(receiver)`.
+///
+/// An arm that was selected without a message or a time has found its channel disconnected.
 pub struct RecvArm<'a, T> {
     receiver: &'a Receiver<T>,
-    /// Made for a wait.
-    place: OnceCell<ChannelArm<'a, T>>,
-    /// What was received by an arm that was selected. Nothing: the channel is disconnected.
-    received: RefCell<Place<T>>,
+    /// Room for the message, of a sender that finds the arm waiting or of a try. None for a receiver without senders.
+    place: Option<ChannelArm<'a, T>>,
+    /// When the message of a timer was due that was received.
+    due: Cell<Option<Instant>>,
     /// True if a select gave up at the last try.
     let_down: Cell<bool>,
     /// When the message of a timer was due that the select slept for.
@@ -34,8 +39,8 @@ impl<'a, T> RecvArm<'a, T> {
     pub fn new(receiver: &'a Receiver<T>) -> Self {
         RecvArm {
             receiver,
-            place: OnceCell::new(),
-            received: RefCell::new(Place::EMPTY),
+            place: receiver.channel().map(Shared::receive_arm),
+            due: Cell::new(None),
             let_down: Cell::new(false),
             awaited: Cell::new(None),
         }
@@ -43,9 +48,10 @@ impl<'a, T> RecvArm<'a, T> {
 
     /// Returns what was received, after the arm was selected.
     pub fn complete(&self) -> Result<T, RecvError> {
-        match self.received.borrow_mut().take() {
-            Some(message) => Ok(message),
-            None => Err(RecvError),
+        match (&self.place, &self.receiver.source) {
+            (Some(place), _) => place.with_data(Place::take).ok_or(RecvError),
+            (None, Source::Clock(timer)) => self.due.take().map(timer.message).ok_or(RecvError),
+            (None, _) => Err(RecvError),
         }
     }
 }
@@ -53,13 +59,20 @@ impl<'a, T> RecvArm<'a, T> {
 impl<T> Arm for RecvArm<'_, T> {
     fn try_now(&self) -> bool {
         self.let_down.set(false);
-        match self.receiver.try_recv_in_select(&self.let_down, self.awaited.get()) {
-            Ok(message) => {
-                self.received.borrow_mut().give(message);
+        match (&self.place, &self.receiver.source) {
+            (Some(place), Source::Senders(channel)) => {
+                match channel.shared.try_recv(Some(&self.let_down)) {
+                    Ok(message) => place.with_data(|place| place.give(message)),
+                    Err(TryRecvError::Disconnected) => {}
+                    Err(TryRecvError::Empty) => return false,
+                }
                 true
             }
-            Err(TryRecvError::Disconnected) => true,
-            Err(TryRecvError::Empty) => false,
+            (_, Source::Clock(timer)) => {
+                self.due.set(timer.take(clock::now(), self.awaited.get()));
+                self.due.get().is_some()
+            }
+            _ => false,
         }
     }
 
@@ -78,17 +91,13 @@ impl<T> Arm for RecvArm<'_, T> {
     }
 
     fn place(&self, purpose: Purpose) -> Option<&dyn wait::Arm> {
-        let channel = self.receiver.channel()?;
-        let place = self.place.get_or_init(|| channel.receive_arm());
-        channel.aim_receive_arm(place, purpose);
+        let place = self.place.as_ref()?;
+        self.receiver.channel()?.aim_receive_arm(place, purpose);
         Some(place)
     }
 
     fn accept(&self) -> bool {
-        let Some(place) = self.place.get() else { return false };
-        let mut received = self.received.borrow_mut();
-        place.with_data(|place| mem::swap(place, &mut received));
-        received.has_message()
+        self.place.as_ref().is_some_and(|place| place.with_data(|place| place.has_message()))
     }
 
     fn is_ready(&self) -> bool {
@@ -110,7 +119,7 @@ impl<T> Operation for RecvArm<'_, T> {
 
     fn abandon(&self) {
         // Not dropped: the message may not be `Send`. Only a misuse comes here.
-        mem::forget(self.received.borrow_mut().take());
+        mem::forget(self.complete());
     }
 
     fn target(&self) -> Target {

@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::cell::Cell;
 use std::ptr;
 use std::time::{Duration, Instant};
 
@@ -93,22 +92,6 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Receives a message without waiting.
-    ///
-    /// Sets `let_down` if a select was chosen to make one, and gave up. `awaited` says since when a timer's message was awaited.
-    #[inline(never)]
-    pub(super) fn try_recv_in_select(
-        &self,
-        let_down: &Cell<bool>,
-        awaited: Option<Instant>,
-    ) -> Result<T, TryRecvError> {
-        match &self.source {
-            Source::Senders(channel) => channel.shared.try_recv_or(Some(let_down), Err),
-            Source::Clock(timer) => timer.try_recv(awaited),
-            Source::Never => Err(TryRecvError::Empty),
-        }
-    }
-
     /// Receives a message without waiting for a sender.
     ///
     /// If only the send arm of a [`select!`](crate::select) waits, at a rendezvous, the receiver waits while that arm makes its
@@ -131,8 +114,8 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         wait::charge();
         match &self.source {
-            Source::Senders(channel) => channel.shared.try_recv(),
-            Source::Clock(timer) => timer.try_recv(None),
+            Source::Senders(channel) => channel.shared.try_recv(None),
+            Source::Clock(timer) => timer.try_recv(),
             Source::Never => Err(TryRecvError::Empty),
         }
     }

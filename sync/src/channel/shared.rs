@@ -310,7 +310,7 @@ impl<T> Shared<T> {
             SENDERS,
             Place::of(message),
             |state, _, waiting| Admit::if_ready(state.may_send(waiting)),
-            || self.tell_watchers(),
+            || tell_watchers(&self.queue),
             |_, _, _, _| (),
             |_, place| place.take(),
         )
@@ -320,20 +320,21 @@ impl<T> Shared<T> {
     #[inline]
     fn tell_watchers_if(&self, watched: &Cell<bool>) {
         if watched.get() {
-            self.tell_watchers();
+            tell_watchers(&self.queue);
         }
     }
 
     /// Receives without waiting, except for one select that makes its message, if the caller may be suspended.
+    ///
+    /// Sets `let_down` if that select gave up.
     #[inline(never)]
-    pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
-        self.try_recv_or(None, Err)
+    pub(super) fn try_recv(&self, let_down: Option<&Cell<bool>>) -> Result<T, TryRecvError> {
+        self.try_recv_or(let_down, Err)
     }
 
-    /// Variant of [`try_recv`](Shared::try_recv) that sets `let_down` if a select gave up. `miss` says what comes if there is no
-    /// message.
+    /// Variant of [`try_recv`](Shared::try_recv) where `miss` says what comes if there is no message.
     #[inline(always)]
-    pub(super) fn try_recv_or<E>(
+    fn try_recv_or<E>(
         &self,
         let_down: Option<&Cell<bool>>,
         miss: impl FnOnce(TryRecvError) -> Result<T, E>,
@@ -582,12 +583,6 @@ impl<T> Shared<T> {
         )
     }
 
-    /// Notifies the present watchers. They are tasks and threads: no code of a future runs.
-    #[cold]
-    pub(super) fn tell_watchers(&self) {
-        tell_watchers_of(&self.queue);
-    }
-
     /// Takes all messages out of the channel.
     pub(super) fn take_all(&self) -> Queue<T> {
         let fresh = State::queue(self.capacity);
@@ -637,8 +632,9 @@ fn pass_room_on<T>(queue: LockedChannel<'_, T>) {
     queue.with(State::pass_room_on);
 }
 
-/// Notifies the present watchers of a channel.
-fn tell_watchers_of<T>(queue: &ChannelQueue<T>) {
+/// Notifies the present watchers of a channel. They are tasks and threads: no code of a future runs.
+#[cold]
+fn tell_watchers<T>(queue: &ChannelQueue<T>) {
     queue.with(|_, waiting| waiting.serve_all(WATCHERS));
 }
 

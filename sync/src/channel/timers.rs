@@ -19,16 +19,13 @@ pub(super) struct Timer<T> {
     next: Lock<Option<Instant>>,
     period: Option<Duration>,
     /// Makes the message out of the time at which it was due.
-    message: fn(Instant) -> T,
+    pub(super) message: fn(Instant) -> T,
 }
 
 impl Timer<Instant> {
-    pub(super) fn once(due: Instant) -> Self {
-        Timer { next: Lock::new(Some(due)), period: None, message: |due| due }
-    }
-
-    pub(super) fn periodic(first: Instant, period: Duration) -> Self {
-        Timer { next: Lock::new(Some(first)), period: Some(period), message: |due| due }
+    /// Makes a timer that is first due at `first`, and again after each `period`.
+    pub(super) fn new(first: Instant, period: Option<Duration>) -> Self {
+        Timer { next: Lock::new(Some(first)), period, message: |due| due }
     }
 }
 
@@ -43,21 +40,20 @@ impl<T> Timer<T> {
         self.due().is_some_and(|due| due <= clock::now())
     }
 
-    /// Takes the message if it is due. The receiver has waited since `came`, if at all.
+    /// Takes the message if it is due.
     // Its frame is of no use to a receiver of large messages, which come from senders.
     #[inline(never)]
-    pub(super) fn try_recv(&self, came: Option<Instant>) -> Result<T, TryRecvError> {
-        self.take(clock::now(), came).ok_or(TryRecvError::Empty)
+    pub(super) fn try_recv(&self) -> Result<T, TryRecvError> {
+        self.take(clock::now(), None).map(self.message).ok_or(TryRecvError::Empty)
     }
 
-    /// Takes the message that is due `now`. The receiver has waited since `came`, if at all.
-    fn take(&self, now: Instant, came: Option<Instant>) -> Option<T> {
+    /// Takes the time of the message that is due `now`. The receiver has waited since `came`, if at all.
+    pub(super) fn take(&self, now: Instant, came: Option<Instant>) -> Option<Instant> {
         let mut next = self.next.lock();
         let due = next.filter(|due| *due <= now)?;
         // Messages that became due while no receiver waited are missed.
         *next = self.period.and_then(|period| due.max(came.unwrap_or(now)).checked_add(period));
-        drop(next);
-        Some((self.message)(due))
+        Some(due)
     }
 
     /// Waits for the message. `fail` makes the error.
@@ -71,8 +67,8 @@ impl<T> Timer<T> {
         let came = clock::now();
         let (mut now, mut late) = (came, deadline.is_some_and(|deadline| deadline <= came));
         loop {
-            if let Some(message) = self.take(now, Some(came)) {
-                return Ok(message);
+            if let Some(due) = self.take(now, Some(came)) {
+                return Ok((self.message)(due));
             }
             if late {
                 return Err(fail(RecvTimeoutError::Timeout));

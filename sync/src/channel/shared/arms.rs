@@ -9,7 +9,7 @@ use super::super::error::{SendError, SendTimeoutError};
 use super::super::outcome::Reserve;
 use super::super::places::{Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS};
 use super::super::state::State;
-use super::{RECEIVE, SEND, Shared, tell_watchers_of};
+use super::{RECEIVE, SEND, Shared, tell_watchers};
 use crate::wait::{Admit, ArmRules, Outcome, QueueArm, Until};
 
 /// A place in a channel for an arm of a select.
@@ -118,6 +118,6 @@ impl<T> Shared<T> {
     const RECEIVE: Rules<T> = ArmRules::new(|state, _, waiting| state.may_receive(waiting));
     const SEND: Rules<T> = ArmRules::new(|state, _, waiting| state.may_reserve(waiting));
     // Elsewhere than at a rendezvous an arm waits for what is not there, and gives watchers nothing to do.
-    const RECEIVE_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers_of, ..Self::RECEIVE };
-    const SEND_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers_of, ..Self::SEND };
+    const RECEIVE_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers, ..Self::RECEIVE };
+    const SEND_AT_RENDEZVOUS: Rules<T> = ArmRules { published: tell_watchers, ..Self::SEND };
 }

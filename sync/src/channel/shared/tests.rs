@@ -96,7 +96,7 @@ fn the_result_of_the_last_wait_is_not_that_of_the_next() {
 fn contention_is_noted_only_in_a_channel_with_room_for_many_messages() {
     let met_after = |capacity, messages: usize| {
         let shared = Shared::new(capacity);
-        assert!(matches!(shared.try_recv(), Err(TryRecvError::Empty)));
+        assert!(matches!(shared.try_recv(None), Err(TryRecvError::Empty)));
         (0..messages).for_each(|n| send(&shared, n).unwrap());
         shared.back_off();
         shared.contended.load(Ordering::Relaxed)
@@ -171,7 +171,7 @@ fn a_sender_notified_late_of_room_looks_again() {
         thread::yield_now();
     }
     // As by a receiver whose room another sender has filled since.
-    sender.channel().tell_watchers();
+    tell_watchers(&sender.channel().queue);
     while !is_watched() && !watching.is_finished() {
         thread::yield_now();
     }
