@@ -27,7 +27,7 @@ use fibra_runtime::clock;
 use super::error::{RecvTimeoutError, TryRecvError, TrySendError};
 use super::outcome::{Missing, Refused};
 use super::places::{FUTURES, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
-use super::queue::{Block, Popped, Queue, Slot};
+use super::queue::{Block, Popped, Queue};
 use super::state::State;
 use super::timers::is_late;
 use crate::primitive::{AtomicBool, Ordering};
@@ -148,26 +148,16 @@ impl<T> Shared<T> {
             self.note_message();
             return Ok(());
         }
-        self.put::<false, _>(
-            queue,
-            message,
-            State::take_slot_and_tell,
-            || Ok(()),
-            full,
-            |message| Err(disconnected(message)),
-        )
+        self.put::<false, _>(queue, message, || Ok(()), full, |message| Err(disconnected(message)))
     }
 
-    /// Hands a message to the first waiting receiver, or puts it into the slot that `take_slot` takes. Then returns what `sent`
-    /// makes, or else `full` or `disconnected` of the message.
-    ///
-    /// If the slot is `RESERVED`, it comes open first.
+    /// Hands a message to the first waiting receiver, or puts it into a slot, which is open or `RESERVED` for it. Then returns
+    /// what `sent` makes, or else `full` or `disconnected` of the message.
     #[inline(never)]
     fn put<const RESERVED: bool, R>(
         &self,
         mut queue: LockedChannel<'_, T>,
         message: T,
-        take_slot: impl for<'a> FnOnce(&'a mut State<T>, &mut Waiting<'_, T>) -> Result<Slot<'a, T>, Refused>,
         sent: impl FnOnce() -> R,
         full: impl FnOnce(T) -> R,
         disconnected: impl FnOnce(T) -> R,
@@ -175,12 +165,13 @@ impl<T> Shared<T> {
         if RESERVED {
             queue.state().open_reserved();
         }
-        let mut queue = match queue.state().is_over() {
-            true => return self.put_into_slot(queue, message, take_slot, sent, full, disconnected),
-            false => match queue.serve_front(RECEIVERS) {
-                Ok(queue) => queue,
-                Err(queue) => return self.put_into_slot(queue, message, take_slot, sent, full, disconnected),
-            },
+        let served = match queue.state().is_over() {
+            true => Err(queue),
+            false => queue.serve_front(RECEIVERS),
+        };
+        let mut queue = match served {
+            Ok(queue) => queue,
+            Err(queue) => return self.put_into_slot::<RESERVED, _>(queue, message, sent, full, disconnected),
         };
         if let Some(place) = queue.first_served() {
             place.give(message);
@@ -193,20 +184,23 @@ impl<T> Shared<T> {
         sent()
     }
 
-    /// Puts a message into the slot that `take_slot` takes.
+    /// Puts a message into a slot.
     #[inline(never)]
-    fn put_into_slot<R>(
+    fn put_into_slot<const RESERVED: bool, R>(
         &self,
         queue: LockedChannel<'_, T>,
         message: T,
-        take_slot: impl for<'a> FnOnce(&'a mut State<T>, &mut Waiting<'_, T>) -> Result<Slot<'a, T>, Refused>,
         sent: impl FnOnce() -> R,
         full: impl FnOnce(T) -> R,
         disconnected: impl FnOnce(T) -> R,
     ) -> R {
         let mut queue = queue.serving();
         let (state, mut waiting) = queue.parts();
-        let refused = match take_slot(state, &mut waiting) {
+        let slot = match RESERVED {
+            true => state.take_reserved_and_tell(&mut waiting),
+            false => state.take_slot_and_tell(&mut waiting),
+        };
+        let refused = match slot {
             Ok(slot) => {
                 slot.fill(message);
                 drop(queue);
@@ -221,14 +215,7 @@ impl<T> Shared<T> {
             Refused::Disconnected => disconnected(message),
             Refused::Cramped => {
                 self.enlarge();
-                self.put::<false, _>(
-                    self.enter(),
-                    message,
-                    State::take_slot_and_tell,
-                    sent,
-                    full,
-                    disconnected,
-                )
+                self.put::<false, _>(self.enter(), message, sent, full, disconnected)
             }
         }
     }
@@ -253,7 +240,6 @@ impl<T> Shared<T> {
         self.put::<false, _>(
             queue,
             message,
-            State::take_slot_and_tell,
             || Ok(None),
             |message| Err(TrySendError::Full(message)),
             |message| Err(TrySendError::Disconnected(message)),
@@ -346,6 +332,8 @@ impl<T> Shared<T> {
     }
 
     /// Receives where a select waits to send. It is a partner at a rendezvous only; elsewhere it waits for room.
+    ///
+    /// Wakes the select, and waits for its message.
     #[cold]
     #[inline(never)]
     fn try_recv_from_arm<E>(
@@ -356,10 +344,23 @@ impl<T> Shared<T> {
         if self.has_slots() || !wait::may_suspend() {
             return self.try_recv_past_arms(miss);
         }
-        self.recv_from_arm_or(|| {
-            let_down.into_iter().for_each(|let_down| let_down.set(true));
-            self.try_recv_past_arms(miss)
-        })
+        self.queue.wait_then(
+            RECEIVERS,
+            Place::EMPTY,
+            // The select writes to this stack.
+            Until::shielded(None).described(&RECEIVE),
+            |state, _, waiting| Admit::if_ready(!state.has_arm(waiting)),
+            // A select belongs to a task or a thread: its wake runs no waker.
+            || drop(self.queue.with(State::pair)),
+            |_, _, _, _| (),
+            |_, place| match place.take() {
+                Some(message) => Ok(message),
+                None => {
+                    let_down.into_iter().for_each(|let_down| let_down.set(true));
+                    self.try_recv_past_arms(miss)
+                }
+            },
+        )
     }
 
     /// Receives without waiting, and passes over selects that wait to send.
@@ -540,25 +541,6 @@ impl<T> Shared<T> {
             again.set(why != Outcome::TimedOut);
             Err(fail(RecvTimeoutError::Timeout))
         })
-    }
-
-    /// Wakes a select that waits to send, and waits for its message. `miss` says what comes if it gave up, or if none waits.
-    #[inline(always)]
-    fn recv_from_arm_or<E>(&self, miss: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
-        self.queue.wait_then(
-            RECEIVERS,
-            Place::EMPTY,
-            // The select writes to this stack.
-            Until::shielded(None).described(&RECEIVE),
-            |state, _, waiting| Admit::if_ready(!state.has_arm(waiting)),
-            // A select belongs to a task or a thread: its wake runs no waker.
-            || drop(self.queue.with(State::pair)),
-            |_, _, _, _| (),
-            |_, place| match place.take() {
-                Some(message) => Ok(message),
-                None => miss(),
-            },
-        )
     }
 
     /// Waits, as a future, until there may be a message.

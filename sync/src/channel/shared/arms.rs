@@ -77,7 +77,7 @@ impl<T> Shared<T> {
     /// Sends into a slot that was reserved.
     pub(crate) fn fulfil(&self, message: T) -> Result<(), SendError<T>> {
         let refused = |message| Err(SendError(message));
-        self.put::<true, _>(self.enter(), message, State::take_reserved_and_tell, || Ok(()), refused, refused)
+        self.put::<true, _>(self.enter(), message, || Ok(()), refused, refused)
     }
 
     /// Gives up a slot that was reserved.
