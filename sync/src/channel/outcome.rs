@@ -2,8 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use super::places::Grant;
-
 /// The reason why there is no slot for a message.
 #[must_use]
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,12 +20,4 @@ pub(crate) enum Missing {
     /// The first waiting sender is the arm of a select: [`State::pair`](super::state::State::pair) pairs with it at a
     /// rendezvous, [`State::serve_sender_past_arms`](super::state::State::serve_sender_past_arms) serves a sender behind it.
     Arm,
-}
-
-/// The result of selecting a send arm.
-#[must_use]
-pub(crate) enum Reserve<T> {
-    Granted(Grant<T>),
-    Full,
-    Disconnected,
 }

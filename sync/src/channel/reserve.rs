@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use super::error::{SendError, SendTimeoutError, TrySendError};
-use super::outcome::Reserve;
 use super::permit::Permit;
 use super::places::Grant;
 use super::sender::Sender;
@@ -90,9 +89,11 @@ impl<T> Sender<T> {
         self.check_places();
         wait::checkpoint();
         match self.channel().reserve() {
-            Reserve::Granted(grant) => Ok(self.permit(grant)),
-            Reserve::Disconnected => Err(SendTimeoutError::Disconnected(())),
-            Reserve::Full => self.channel().reserve_slow(deadline()).map(|grant| self.permit(grant)),
+            Ok(grant) => Ok(self.permit(grant)),
+            Err(TrySendError::Disconnected(())) => Err(SendTimeoutError::Disconnected(())),
+            Err(TrySendError::Full(())) => {
+                self.channel().reserve_slow(deadline()).map(|grant| self.permit(grant))
+            }
         }
     }
 
@@ -116,11 +117,7 @@ impl<T> Sender<T> {
     pub fn try_reserve(&self) -> Result<Permit<'_, T>, TrySendError<()>> {
         self.check_places();
         wait::charge();
-        match self.channel().reserve() {
-            Reserve::Granted(grant) => Ok(self.permit(grant)),
-            Reserve::Full => Err(TrySendError::Full(())),
-            Reserve::Disconnected => Err(TrySendError::Disconnected(())),
-        }
+        self.channel().reserve().map(|grant| self.permit(grant))
     }
 
     /// Reserves a place for one message: [`reserve`](Sender::reserve), as a future.

@@ -7,8 +7,8 @@
 use std::cell::{Cell, OnceCell};
 
 use super::arm::{Arm, Purpose};
+use super::error::TrySendError;
 use super::operation::{Erased, Operation, Target};
-use super::outcome::Reserve;
 use super::permit::Permit;
 use super::places::{Grant, Place};
 use super::sender::Sender;
@@ -44,9 +44,9 @@ impl<'a, T> SendArm<'a, T> {
 impl<T> Arm for SendArm<'_, T> {
     fn try_now(&self) -> bool {
         match self.sender.channel().reserve() {
-            Reserve::Granted(grant) => self.keep(Some(grant)),
-            Reserve::Disconnected => self.keep(None),
-            Reserve::Full => return false,
+            Ok(grant) => self.keep(Some(grant)),
+            Err(TrySendError::Disconnected(())) => self.keep(None),
+            Err(TrySendError::Full(())) => return false,
         }
         true
     }

@@ -31,7 +31,8 @@
 
 #![forbid(unsafe_code)]
 
-use super::outcome::{Missing, Refused, Reserve};
+use super::error::TrySendError;
+use super::outcome::{Missing, Refused};
 use super::places::{FUTURES, Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS, Waiting};
 use super::queue::{Popped, Queue, Slot};
 use crate::wait::Lent;
@@ -216,20 +217,20 @@ impl<T> State<T> {
     }
 
     /// Selects a send arm, if it need not wait.
-    pub(crate) fn reserve(&mut self, waiting: &mut Waiting<'_, T>) -> Reserve<T> {
+    pub(crate) fn reserve(&mut self, waiting: &mut Waiting<'_, T>) -> Result<Grant<T>, TrySendError<()>> {
         if self.disconnected {
-            return Reserve::Disconnected;
+            return Err(TrySendError::Disconnected(()));
         }
         if !self.has_slots
             && let Some(partner) = waiting.lend_front(RECEIVERS)
         {
-            return Reserve::Granted(Grant::Partner(partner));
+            return Ok(Grant::Partner(partner));
         }
         if self.has_room(waiting) {
             self.room -= 1;
-            return Reserve::Granted(Grant::Room);
+            return Ok(Grant::Room);
         }
-        Reserve::Full
+        Err(TrySendError::Full(()))
     }
 
     /// Makes a reserved slot an open one, for the message that it was reserved for.

@@ -5,8 +5,7 @@
 use std::time::Instant;
 
 use super::super::arm::Purpose;
-use super::super::error::{SendError, SendTimeoutError};
-use super::super::outcome::Reserve;
+use super::super::error::{SendError, SendTimeoutError, TrySendError};
 use super::super::places::{Grant, LANES, Place, RECEIVERS, SENDERS, WATCHERS};
 use super::super::state::State;
 use super::{RECEIVE, SEND, Shared, tell_watchers};
@@ -19,7 +18,7 @@ type Rules<T> = ArmRules<State<T>, Place<T>, LANES>;
 
 impl<T> Shared<T> {
     /// Selects a send arm, if it need not wait.
-    pub(crate) fn reserve(&self) -> Reserve<T> {
+    pub(crate) fn reserve(&self) -> Result<Grant<T>, TrySendError<()>> {
         self.queue.with(State::reserve)
     }
 
@@ -36,17 +35,19 @@ impl<T> Shared<T> {
                 |outcome, place| (outcome, place.take_grant()),
             );
             match (self.reserve_after(grant), outcome) {
-                (Reserve::Granted(grant), _) => return Ok(grant),
-                (Reserve::Disconnected, _) => return Err(SendTimeoutError::Disconnected(())),
-                (Reserve::Full, Outcome::TimedOut) => return Err(SendTimeoutError::Timeout(())),
-                (Reserve::Full, _) => {}
+                (Ok(grant), _) => return Ok(grant),
+                (Err(TrySendError::Disconnected(())), _) => return Err(SendTimeoutError::Disconnected(())),
+                (Err(TrySendError::Full(())), Outcome::TimedOut) => {
+                    return Err(SendTimeoutError::Timeout(()));
+                }
+                (Err(TrySendError::Full(())), _) => {}
             }
         }
     }
 
     /// Says what a wait for a right to send has brought; without one it tries again.
-    fn reserve_after(&self, grant: Option<Grant<T>>) -> Reserve<T> {
-        grant.map_or_else(|| self.reserve(), Reserve::Granted)
+    fn reserve_after(&self, grant: Option<Grant<T>>) -> Result<Grant<T>, TrySendError<()>> {
+        grant.map_or_else(|| self.reserve(), Ok)
     }
 
     /// Waits for a right to send, as a future, where a slot can be reserved. None if no receiver is left.
@@ -54,9 +55,9 @@ impl<T> Shared<T> {
         let mut reserved = self.reserve();
         loop {
             match reserved {
-                Reserve::Granted(grant) => return Some(grant),
-                Reserve::Disconnected => return None,
-                Reserve::Full => {}
+                Ok(grant) => return Some(grant),
+                Err(TrySendError::Disconnected(())) => return None,
+                Err(TrySendError::Full(())) => {}
             }
             let waits = self.queue.wait_async_then(
                 SENDERS,
