@@ -141,10 +141,7 @@ fn ends<T>(capacity: Option<usize>) -> (Sender<T>, Receiver<T>) {
 /// assert!(channel::after(Duration::from_millis(5)).recv().unwrap() >= due);
 /// ```
 pub fn after(delay: Duration) -> Receiver<Instant> {
-    match time::deadline(delay) {
-        Some(due) => at(due),
-        None => never(),
-    }
+    time::deadline(delay).map_or_else(never, at)
 }
 
 /// Makes a receiver that gets one message at the time `due`: that time.
