@@ -16,7 +16,7 @@ use crate::wait::{self, Outcome, Until};
 mod raw;
 
 pub(crate) use raw::End;
-use raw::{Begun, Ends, Phase, RawOnce};
+use raw::{Ends, Phase, RawOnce};
 
 /// Runs an initialization once.
 ///
@@ -64,6 +64,15 @@ pub enum OnceState {
 }
 
 impl OnceState {
+    fn of(phase: Phase) -> Self {
+        match phase {
+            Phase::Incomplete => OnceState::New,
+            Phase::Poisoned => OnceState::Poisoned,
+            Phase::Running { .. } => OnceState::InProgress,
+            Phase::Complete => OnceState::Done,
+        }
+    }
+
     /// Returns true if an earlier initializer panicked.
     pub fn is_poisoned(&self) -> bool {
         *self == OnceState::Poisoned
@@ -106,14 +115,7 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once(&self, f: impl FnOnce()) {
-        wait::point();
-        if self.raw.is_complete() {
-            return;
-        }
-        self.call(ONCE, false, |_| {
-            f();
-            End::Complete
-        });
+        self.call_unless_complete(false, |_| f());
     }
 
     /// Runs `f` if no other call completed, also after initializers that panicked.
@@ -136,14 +138,19 @@ impl Once {
     #[inline]
     #[track_caller]
     pub fn call_once_force(&self, f: impl FnOnce(&OnceState)) {
+        self.call_unless_complete(true, f);
+    }
+
+    #[inline]
+    #[track_caller]
+    fn call_unless_complete(&self, force: bool, f: impl FnOnce(&OnceState)) {
         wait::point();
-        if self.raw.is_complete() {
-            return;
+        if !self.raw.is_complete() {
+            self.call(ONCE, force, |state| {
+                f(state);
+                End::Complete
+            });
         }
-        self.call(ONCE, true, |state| {
-            f(state);
-            End::Complete
-        });
     }
 
     /// Returns true if an initializer has run to its end.
@@ -169,13 +176,10 @@ impl Once {
     /// ```
     pub fn state(&self) -> OnceState {
         wait::point();
-        let state = match self.raw.phase() {
-            Phase::Complete => return OnceState::Done,
-            Phase::Incomplete => OnceState::New,
-            Phase::Poisoned => OnceState::Poisoned,
-            Phase::Running { .. } => OnceState::InProgress,
-        };
-        budget::missed();
+        let state = OnceState::of(self.raw.phase());
+        if !state.is_completed() {
+            budget::missed();
+        }
         state
     }
 
@@ -263,18 +267,12 @@ impl Once {
     #[cold]
     #[track_caller]
     pub(crate) fn call(&self, name: Name, force: bool, f: impl FnOnce(&OnceState) -> End) {
-        let me = wait::owner();
-        loop {
-            match self.raw.begin(me, force) {
-                Begun::Run { poisoned } => return self.run(before(poisoned), f),
-                Begun::Complete => return,
-                Begun::Poisoned => poisoned(name),
-                Begun::Recursive => recursive(name),
-                Begun::Busy => {
-                    let is_over = |phase| !matches!(phase, Phase::Running { .. });
-                    self.raw.wait(Ends::All, Until::shielded(None), is_over);
-                }
+        while !self.has_ended(name, force) {
+            if let Some(before) = self.raw.begin(wait::owner(), force) {
+                return self.run(OnceState::of(before), f);
             }
+            let is_over = |phase| !matches!(phase, Phase::Running { .. });
+            self.raw.wait(Ends::All, Until::shielded(None), is_over);
         }
     }
 
@@ -322,11 +320,6 @@ impl Once {
             Phase::Incomplete | Phase::Poisoned | Phase::Running { .. } => false,
         }
     }
-}
-
-/// The state that an initializer found.
-fn before(is_poisoned: bool) -> OnceState {
-    if is_poisoned { OnceState::Poisoned } else { OnceState::New }
 }
 
 #[cold]

@@ -52,28 +52,13 @@ pub(super) enum Ends {
     Completion,
 }
 
-/// The next step of a caller with an initializer.
-#[must_use]
+/// How a run ended: the phase after it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Begun {
-    /// It runs its initializer, and then calls `end`.
-    Run { poisoned: bool },
-    /// An initializer has run to its end.
-    Complete,
-    /// An initializer failed, and this caller does not force it.
-    Poisoned,
-    /// Another initializer runs.
-    Busy,
-    /// The caller runs in its own initializer.
-    Recursive,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u64)]
 pub(crate) enum End {
-    Complete,
-    Incomplete,
-    Poisoned,
+    Complete = COMPLETE,
+    Incomplete = INCOMPLETE,
+    Poisoned = POISONED,
 }
 
 /// The word, decoded.
@@ -116,22 +101,18 @@ impl RawOnce {
         Phase::of(self.word.load(Ordering::Acquire))
     }
 
-    /// Begins a run of `me`, if it may run.
-    pub(super) fn begin(&self, me: NonZeroU64, force: bool) -> Begun {
+    /// Begins a run of `me`, after a poisoned one only with `force`. Returns the phase before, or none if no run can begin.
+    pub(super) fn begin(&self, me: NonZeroU64, force: bool) -> Option<Phase> {
         // Acquire, here and below: pairs with the Release in `end`: what an initializer wrote is seen, also a failed one.
         let mut seen = self.word.load(Ordering::Acquire);
         loop {
-            let poisoned = match Phase::of(seen) {
-                Phase::Complete => return Begun::Complete,
-                Phase::Running { owner } if owner == me.get() => return Begun::Recursive,
-                Phase::Running { .. } => return Begun::Busy,
-                Phase::Poisoned if !force => return Begun::Poisoned,
-                Phase::Poisoned => true,
-                Phase::Incomplete => false,
-            };
+            let before = Phase::of(seen);
+            if !(before == Phase::Incomplete || before == Phase::Poisoned && force) {
+                return None;
+            }
             let running = me.get() << OWNER_SHIFT | RUNNING;
             match self.word.compare_exchange(seen, running, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return Begun::Run { poisoned },
+                Ok(_) => return Some(before),
                 Err(now) => seen = now,
             }
         }
@@ -139,14 +120,9 @@ impl RawOnce {
 
     /// Ends the run of the caller, and wakes those that wait for such an end.
     pub(super) fn end(&self, how: End) {
-        let phase = match how {
-            End::Complete => COMPLETE,
-            End::Incomplete => INCOMPLETE,
-            End::Poisoned => POISONED,
-        };
         self.waiters.with(|(), waiters| {
             // Release: pairs with the Acquire in `phase`, `is_complete` and `begin`.
-            self.word.store(phase, Ordering::Release);
+            self.word.store(how as u64, Ordering::Release);
             waiters.serve_while(0, |ends| how == End::Complete || *ends == Ends::All);
         });
     }
