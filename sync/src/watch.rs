@@ -606,9 +606,7 @@ impl<T> Receiver<T> {
     pub fn same_channel(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
-}
 
-impl<T> Receiver<T> {
     /// Returns true if a wait for a change would end at once.
     pub(crate) fn has_outcome(&self) -> bool {
         self.shared.versions.has_changed(self.seen)

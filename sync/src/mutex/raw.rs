@@ -84,10 +84,6 @@ impl<U> RawMutex<U> {
         wait::point();
         self.core.release_to_queue(&Fair);
     }
-
-    fn has_waiters(&self) -> bool {
-        self.core.word().look().has_waiters()
-    }
 }
 
 impl RawMutex {
@@ -229,7 +225,7 @@ unsafe impl<U: Unlock> lock_api::RawMutexFair for RawMutex<U> {
     }
 
     unsafe fn bump(&self, _guard: &mut GuardNoSend) {
-        if self.has_waiters() {
+        if self.core.word().look().has_waiters() {
             // The guard stands for the mutex also if this unwinds: so not between the two.
             wait::check_may_suspend();
             self.release_fair();

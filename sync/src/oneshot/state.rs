@@ -119,7 +119,7 @@ impl<T> Half<T> {
     #[inline]
     pub(crate) fn take_or<E>(self, closed: E) -> Result<T, E> {
         match self.leave(Side::Receiver) {
-            Some(mut channel) => channel.take_value_or(closed),
+            Some(mut channel) => channel.queue.get_mut().value.take().ok_or(closed),
             None => Err(closed),
         }
     }
@@ -267,14 +267,5 @@ impl<T> Channel<T> {
             |_, (), _, _| (),
         );
         matches!(outcome, Outcome::Done(()) | Outcome::Served)
-    }
-
-    /// Takes the value if one was sent, and returns `closed` otherwise.
-    #[inline]
-    fn take_value_or<E>(&mut self, closed: E) -> Result<T, E> {
-        match self.queue.get_mut().value.take() {
-            Some(value) => Ok(value),
-            None => Err(closed),
-        }
     }
 }
