@@ -19,13 +19,13 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::primitive::{AtomicU64, Ordering};
 use crate::wait::{
     self, Admit, ArmPolicy, Left, Looks, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
@@ -280,8 +280,4 @@ impl ArmPolicy<(), Age, 1> for AutoResetEvent {
     }
 }
 
-impl fmt::Debug for AutoResetEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AutoResetEvent").field("set", &self.has_set()).finish_non_exhaustive()
-    }
-}
+shown!(AutoResetEvent: it => set: it.has_set());

@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::wait::{self, Admit, Left, Outcome, Until, WaitDescription, WaitQueue, Waiters};
 
 /// Lets a number of parties meet before any of them goes on, round after round.
@@ -41,14 +41,15 @@ pub struct Barrier {
 }
 
 /// Tells a party of a [`Barrier`] whether it leads the round.
+#[derive(Debug)]
 pub struct BarrierWaitResult {
-    leader: bool,
+    is_leader: bool,
 }
 
 impl BarrierWaitResult {
     /// Returns true for one party of each round: the last one to come.
     pub fn is_leader(&self) -> bool {
-        self.leader
+        self.is_leader
     }
 }
 
@@ -112,21 +113,21 @@ impl Barrier {
         let (outcome, ()) =
             self.round.wait_async(0, (), |come, (), waiters| self.arrive(come, waiters), depart).await;
         budget::charge().await;
-        BarrierWaitResult { leader: outcome == Outcome::Done(()) }
+        BarrierWaitResult { is_leader: outcome == Outcome::Done(()) }
     }
 
     fn wait_to(&self, deadline: impl FnOnce() -> Option<Instant>) -> Option<BarrierWaitResult> {
         wait::checkpoint();
         // The last party does not sleep, so it may come where suspension is forbidden.
         if !wait::may_suspend() && self.round.with(|come, waiters| self.complete(come, waiters)) {
-            return Some(BarrierWaitResult { leader: true });
+            return Some(BarrierWaitResult { is_leader: true });
         }
         let until = Until::unwind(deadline()).described(const { &WaitDescription::new("barrier") });
         let (outcome, ()) =
             self.round.wait(0, (), until, |come, (), waiters| self.arrive(come, waiters), || (), depart);
         match outcome {
-            Outcome::Done(()) => Some(BarrierWaitResult { leader: true }),
-            Outcome::Served => Some(BarrierWaitResult { leader: false }),
+            Outcome::Done(()) => Some(BarrierWaitResult { is_leader: true }),
+            Outcome::Served => Some(BarrierWaitResult { is_leader: false }),
             Outcome::TimedOut | Outcome::Cancelled => None,
         }
     }
@@ -158,14 +159,4 @@ fn depart(come: &mut usize, (): &mut (), _waiters: &mut Waiters<'_, (), 1>, left
     }
 }
 
-impl fmt::Debug for BarrierWaitResult {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BarrierWaitResult").field("is_leader", &self.leader).finish()
-    }
-}
-
-impl fmt::Debug for Barrier {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Barrier").field("parties", &self.parties).finish_non_exhaustive()
-    }
-}
+shown!(Barrier: it => parties: it.parties);

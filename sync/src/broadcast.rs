@@ -26,7 +26,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +34,7 @@ use fibra_runtime::time;
 
 use crate::budget;
 use crate::drop_all::drop_all;
+use crate::messages::shown;
 use crate::wait::{self, ArmPolicy, QueueArm, Waiters};
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 use ring::{Ring, Sent};
@@ -500,21 +500,8 @@ impl<T> Drop for Receiver<T> {
     }
 }
 
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender")
-            .field("receivers", &self.ring.with(|state| state.receivers))
-            .finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver")
-            .field("len", &self.ring.with(|state| state.tail - self.next))
-            .finish_non_exhaustive()
-    }
-}
+shown!([T] Sender<T>: it => receivers: it.ring.with(|state| state.receivers));
+shown!([T] Receiver<T>: it => len: it.ring.with(|state| state.tail - it.next));
 
 /// Becomes a [`Sender`] on demand, and does not keep the channel open.
 ///
@@ -577,10 +564,4 @@ impl<T> Drop for WeakSender<T> {
     }
 }
 
-impl<T> fmt::Debug for WeakSender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WeakSender")
-            .field("senders", &self.ring.with(|state| state.senders))
-            .finish_non_exhaustive()
-    }
-}
+shown!([T] WeakSender<T>: it => senders: it.ring.with(|state| state.senders));

@@ -2,7 +2,6 @@
 
 pub(crate) mod wait_set;
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
@@ -11,6 +10,7 @@ use lock_api::GuardNoSend;
 use wait_set::WaitSet;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::mutex::RawMutex;
 use crate::mutex::core::{Given, Waiter};
 use crate::mutex::state::Arrival;
@@ -161,8 +161,4 @@ unsafe impl lock_api::RawCondvarTimed for RawCondvar {
     }
 }
 
-impl fmt::Debug for RawCondvar {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawCondvar").finish_non_exhaustive()
-    }
-}
+shown!(RawCondvar);

@@ -2,12 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
+use crate::messages::shown;
 use crate::wait::{self, WaitDescription};
 
 static COUNTDOWN_EVENT: WaitDescription = WaitDescription::new("countdown event");
@@ -178,8 +178,4 @@ impl CountdownEvent {
     }
 }
 
-impl fmt::Debug for CountdownEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CountdownEvent").field("count", &self.state.count()).finish_non_exhaustive()
-    }
-}
+shown!(CountdownEvent: it => count: it.state.count());

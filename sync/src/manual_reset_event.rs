@@ -13,12 +13,12 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::primitive::{AtomicBool, Ordering};
 use crate::wait::{self, ArmPolicy, QueueArm, Until, WaitDescription, WaitQueue, Waiters};
 
@@ -152,8 +152,4 @@ impl ArmPolicy<(), (), 1> for ManualResetEvent {
     }
 }
 
-impl fmt::Debug for ManualResetEvent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ManualResetEvent").field("set", &self.has_set()).finish_non_exhaustive()
-    }
-}
+shown!(ManualResetEvent: it => set: it.has_set());

@@ -1,4 +1,4 @@
-//! The texts of error types.
+//! The texts of error types, and what a type shows of itself.
 
 #![forbid(unsafe_code)]
 
@@ -24,4 +24,24 @@ macro_rules! text {
     };
 }
 
-pub(crate) use {messages, text};
+/// Implements `Debug` for a type by its name, and the fields that are listed.
+/// So messages need not be `Debug`.
+macro_rules! shown {
+    (
+        $([$value:ident])? $type:ident $(<$($argument:tt),+>)?
+        $(: $this:ident => $($field:ident: $shown:expr),+ $(,)?)?
+    ) => {
+        impl$(<$value>)? std::fmt::Debug for $type$(<$($argument),+>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                let mut shown = f.debug_struct(stringify!($type));
+                $(
+                    let $this = self;
+                    $(shown.field(stringify!($field), &$shown);)+
+                )?
+                shown.finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+pub(crate) use {messages, shown, text};

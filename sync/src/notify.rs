@@ -13,13 +13,13 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::mem;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::wait::{
     self, Admit, ArmRules, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
 };
@@ -221,8 +221,4 @@ impl Default for Notify {
     }
 }
 
-impl fmt::Debug for Notify {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Notify").finish_non_exhaustive()
-    }
-}
+shown!(Notify);

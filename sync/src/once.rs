@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
@@ -11,6 +10,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::wait::{self, Outcome, Until};
 
 mod raw;
@@ -357,8 +357,4 @@ impl Default for Once {
     }
 }
 
-impl fmt::Debug for Once {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Once").field("completed", &self.raw.is_complete()).finish_non_exhaustive()
-    }
-}
+shown!(Once: it => completed: it.raw.is_complete());

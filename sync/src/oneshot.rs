@@ -30,7 +30,6 @@
 
 #![deny(unsafe_code)]
 
-use std::fmt;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -40,6 +39,7 @@ use fibra_runtime::task::shield;
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::wait::{self, QueueArm};
 use error::{RecvError, RecvTimeoutError, TryRecvError};
 use state::Side;
@@ -387,17 +387,5 @@ impl<T> Future for Receiver<T> {
     }
 }
 
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("closed", &self.half().is_closed()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver")
-            .field("terminated", &self.is_terminated())
-            .field("empty", &!self.has_value())
-            .finish_non_exhaustive()
-    }
-}
+shown!([T] Sender<T>: it => closed: it.half().is_closed());
+shown!([T] Receiver<T>: it => terminated: it.is_terminated(), empty: !it.has_value());

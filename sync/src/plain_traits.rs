@@ -8,6 +8,7 @@ use crate::channel::{
     Drain, IntoIter, Iter, Permit, Receiver, Select, SelectedOperation, Sender, TryIter, WeakReceiver,
     WeakSender,
 };
+use crate::messages::shown;
 use crate::{
     auto_reset_event, barrier, broadcast, condvar, countdown_event, manual_reset_event, notify, once,
     oneshot, semaphore, wait_group, watch,
@@ -43,25 +44,14 @@ unwind_safe!(of T: broadcast::Sender<T>, broadcast::Receiver<T>, broadcast::Weak
 // A change that panics leaves the value as it was left, which its docs say, and the channel whole.
 unwind_safe!(of T: watch::Sender<T>, watch::Receiver<T>);
 
-/// Implements `Debug` by the name alone.
-macro_rules! opaque {
-    (of T: $($type:ident<$($argument:tt),+>),+) => {$(
-        impl<T> std::fmt::Debug for $type<$($argument),+> {
-            opaque!(@fmt $type);
-        }
-    )+};
-    (@fmt $type:ident) => {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            f.pad(concat!(stringify!($type), " { .. }"))
-        }
-    };
-    ($($type:ident<$argument:tt>),+) => {$(
-        impl std::fmt::Debug for $type<$argument> {
-            opaque!(@fmt $type);
-        }
-    )+};
-}
-
-opaque!(of T: Sender<T>, Receiver<T>, WeakSender<T>, WeakReceiver<T>, Permit<'_, T>);
-opaque!(of T: Iter<'_, T>, TryIter<'_, T>, Drain<T>, IntoIter<T>);
-opaque!(Select<'_>, SelectedOperation<'_>);
+shown!([T] Sender<T>);
+shown!([T] Receiver<T>);
+shown!([T] WeakSender<T>);
+shown!([T] WeakReceiver<T>);
+shown!([T] Permit<'_, T>);
+shown!([T] Iter<'_, T>);
+shown!([T] TryIter<'_, T>);
+shown!([T] Drain<T>);
+shown!([T] IntoIter<T>);
+shown!(Select<'_>);
+shown!(SelectedOperation<'_>);

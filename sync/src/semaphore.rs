@@ -22,10 +22,10 @@ mod error;
 mod owned;
 mod permits;
 
-use std::fmt;
 use std::time::Instant;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::primitive::{AtomicUsize, Ordering};
 use crate::wait::{
     self, Admit, ArmPolicy, Left, Outcome, QueueArm, Until, WaitDescription, WaitQueue, Waiters,
@@ -390,11 +390,7 @@ impl ArmPolicy<(), usize, 1> for Semaphore {
     }
 }
 
-impl fmt::Debug for Semaphore {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Semaphore").field("permits", &self.free_permits()).finish_non_exhaustive()
-    }
-}
+shown!(Semaphore: it => permits: it.free_permits());
 
 #[cold]
 #[track_caller]

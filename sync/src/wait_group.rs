@@ -2,13 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use fibra_runtime::time;
 
 use crate::countdown::{Added, Countdown, Signalled, Zero};
+use crate::messages::shown;
 use crate::wait::{self, WaitDescription};
 
 static WAIT_GROUP: WaitDescription = WaitDescription::new("wait group");
@@ -181,8 +181,4 @@ impl Drop for OwnedWorker {
     }
 }
 
-impl fmt::Debug for WaitGroup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WaitGroup").field("count", &self.state.count()).finish_non_exhaustive()
-    }
-}
+shown!(WaitGroup: it => count: it.state.count());

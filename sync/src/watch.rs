@@ -28,6 +28,7 @@ use fibra_runtime::task::Shielded;
 use fibra_runtime::time;
 
 use crate::budget;
+use crate::messages::shown;
 use crate::rwlock::{RwLock, RwLockReadGuard, admits_readers, try_read_in_poll};
 use crate::wait::{self, ArmPolicy, QueueArm, Waiters};
 use error::{RecvError, RecvTimeoutError, SendError};
@@ -651,14 +652,5 @@ impl<T: fmt::Debug> fmt::Debug for Ref<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Sender<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sender").field("receivers", &self.receivers()).finish_non_exhaustive()
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver").field("has_changed", &self.look_for_change()).finish_non_exhaustive()
-    }
-}
+shown!([T] Sender<T>: it => receivers: it.receivers());
+shown!([T] Receiver<T>: it => has_changed: it.look_for_change());
