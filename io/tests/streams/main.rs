@@ -15,6 +15,7 @@ mod copy;
 mod copy_both_ways;
 mod duplex;
 mod endless;
+mod fifo;
 mod file_locks;
 mod fs;
 mod pipe;
