@@ -130,7 +130,7 @@ impl Reactor {
         }
         let entries = self.handle.registrations.entries();
         for event in &self.events {
-            if let Some(source) = entries.find(event.token().0) {
+            if let Some(source) = entries.get(event.token().0) {
                 source.edge(self.handle.id, edge_of(event), |wake| ready.push(wake));
             }
         }
@@ -220,7 +220,7 @@ impl Handle {
 
     /// Registers a descriptor. If it is ready already, the next park hears of it.
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
-        let token = Token(self.registrations.insert(source)?);
+        let token = Token(self.registrations.insert(source));
         let registration = Registration { handle: Arc::clone(self), token };
         let registered = match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
             // Left behind by one whose number was another file for a while: it could not be taken
@@ -253,11 +253,11 @@ impl Registration {
         &self.handle
     }
 
-    /// Deregisters `fd`, the very one that was registered. Events that are still on their way are ignored.
+    /// Deregisters `fd`, the very one that was registered.
     pub(crate) fn cancel(self, fd: RawFd) {
         // An error means that the number was closed, or made another file, by other code. The
         // registration has gone with the file then, unless that is open elsewhere: its events find
-        // no source.
+        // no source, or a later one, which looks once in vain.
         let _ = self.handle.registry.deregister(&mut SourceFd(&fd));
         self.forget();
     }

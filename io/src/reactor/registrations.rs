@@ -6,8 +6,8 @@
 //!     └── close ──▶ closed for good: hands out its sources, to be woken
 //! ```
 //!
-//! A token is a key into the slab and a generation, so that an event that was fetched before its descriptor left is recognised as
-//! stale, also after the key is used again.
+//! A token is a key into the slab. An event that was fetched before its descriptor left may find a later source under the
+//! key. That source hears an edge too many: its next call finds out, as after any edge whose data another task has taken.
 //!
 //! `close` sets the mark and then empties the slab, under its lock. A registration from another worker enters
 //! the slab under that lock, and then reads the mark. So either `close` hands the source out, or the
@@ -15,7 +15,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::io;
 use std::sync::{Arc, PoisonError};
 
 use slab::Slab;
@@ -23,14 +22,10 @@ use slab::Slab;
 use crate::primitive::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::readiness::source::Source;
 
-/// Bits of a token that hold the slab's key; the others hold the generation.
-pub(crate) const KEY_BITS: u32 = if usize::BITS == 64 { 32 } else { 20 };
-pub(crate) const KEY_MASK: usize = (1 << KEY_BITS) - 1;
-
 /// See the [module](self).
 #[derive(Default)]
 pub(crate) struct Registrations {
-    entries: Mutex<Entries>,
+    entries: Mutex<Slab<Arc<Source>>>,
     /// A hint for each look: how many sources there are.
     population: AtomicUsize,
     closed: AtomicBool,
@@ -50,13 +45,13 @@ impl Registrations {
         self.population.load(Ordering::Relaxed) == 0
     }
 
-    pub(crate) fn insert(&self, source: &Arc<Source>) -> io::Result<usize> {
-        self.change(|entries| entries.insert(source))
+    pub(crate) fn insert(&self, source: &Arc<Source>) -> usize {
+        self.change(|entries| entries.insert(Arc::clone(source)))
     }
 
-    /// Takes a source out. It is dropped after the lock is released.
+    /// Takes a source out, unless `close` has. It is dropped after the lock is released.
     pub(crate) fn remove(&self, token: usize) {
-        drop(self.change(|entries| entries.remove(token)));
+        drop(self.change(|entries| entries.try_remove(token)));
     }
 
     /// Takes every source out, so that reactor and sources do not keep each other alive.
@@ -67,61 +62,20 @@ impl Registrations {
             // Under the lock: a worker that sees the mark and removes its source does so after the source was
             // handed out.
             self.closed.store(true, Ordering::Release);
-            entries.drain()
+            entries.drain().collect()
         })
     }
 
     /// The lock is held for as long as a batch of events lasts, and for no system call.
-    pub(crate) fn entries(&self) -> MutexGuard<'_, Entries> {
+    pub(crate) fn entries(&self) -> MutexGuard<'_, Slab<Arc<Source>>> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut Entries) -> T) -> T {
+    fn change<T>(&self, change: impl FnOnce(&mut Slab<Arc<Source>>) -> T) -> T {
         let mut entries = self.entries();
         let outcome = change(&mut entries);
         // Relaxed: see `is_empty`.
-        self.population.store(entries.slab.len(), Ordering::Relaxed);
+        self.population.store(entries.len(), Ordering::Relaxed);
         outcome
-    }
-}
-
-/// The sources themselves.
-#[derive(Default)]
-pub(crate) struct Entries {
-    slab: Slab<Entry>,
-    /// Generation of the entry made last.
-    pub(crate) generation: usize,
-}
-
-struct Entry {
-    generation: usize,
-    source: Arc<Source>,
-}
-
-impl Entries {
-    pub(crate) fn insert(&mut self, source: &Arc<Source>) -> io::Result<usize> {
-        let vacant = self.slab.vacant_entry();
-        if vacant.key() >= KEY_MASK {
-            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, "too many descriptors on one worker"));
-        }
-        self.generation = self.generation.wrapping_add(1) & (usize::MAX >> KEY_BITS);
-        let token = self.generation << KEY_BITS | vacant.key();
-        vacant.insert(Entry { generation: self.generation, source: Arc::clone(source) });
-        Ok(token)
-    }
-
-    /// The source that `token` was made for, if it is still here.
-    pub(crate) fn find(&self, token: usize) -> Option<&Arc<Source>> {
-        let entry = self.slab.get(token & KEY_MASK)?;
-        (entry.generation == token >> KEY_BITS).then_some(&entry.source)
-    }
-
-    pub(crate) fn remove(&mut self, token: usize) -> Option<Arc<Source>> {
-        self.find(token)?;
-        Some(self.slab.remove(token & KEY_MASK).source)
-    }
-
-    fn drain(&mut self) -> Vec<Arc<Source>> {
-        self.slab.drain().map(|entry| entry.source).collect()
     }
 }

@@ -14,8 +14,7 @@ use std::time::{Duration, Instant};
 use fibra_runtime::driver::{Driver, Ready};
 use fibra_runtime::wait::{self, Polled, Waking};
 
-use super::registrations::{Entries, KEY_BITS, KEY_MASK};
-use super::{Reactor, UNPARK};
+use super::Reactor;
 use crate::readiness::set::Reliance;
 use crate::readiness::source::{Source, Waiter, link};
 use crate::readiness::{Clearing, Edge};
@@ -217,28 +216,6 @@ fn a_detached_source_hears_nothing() {
     client.write_all(b"late").unwrap();
     park(&mut reactor, Some(Duration::from_millis(20)));
     assert!(!is_readable(&source));
-}
-
-#[test]
-fn a_token_of_an_earlier_generation_is_ignored() {
-    let mut entries = Entries::default();
-    let first = entries.insert(&Arc::new(Source::new(-1))).unwrap();
-    assert!(entries.remove(first).is_some());
-    let second = entries.insert(&Arc::new(Source::new(-1))).unwrap();
-    assert_eq!(first & KEY_MASK, second & KEY_MASK, "the key is used again");
-    assert!(entries.find(first).is_none());
-    assert!(entries.remove(first).is_none());
-    assert!(entries.find(second).is_some());
-}
-
-#[test]
-fn the_unparker_has_a_token_of_its_own() {
-    let mut entries = Entries::default();
-    entries.generation = (usize::MAX >> KEY_BITS) - 1;
-    let token = entries.insert(&Arc::new(Source::new(-1))).unwrap();
-    assert_ne!(token, UNPARK.0);
-    assert!(entries.find(UNPARK.0).is_none());
-    assert!(entries.find(token).is_some());
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl Handle {
     }
 
     pub(crate) fn register(self: &Arc<Self>, _fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
-        let token = self.registrations.insert(source)?;
+        let token = self.registrations.insert(source);
         self.tokens.lock().unwrap().push(token);
         Ok(Registration { handle: Arc::clone(self), token })
     }
@@ -56,7 +56,7 @@ impl Handle {
         let (tokens, mut wakes) = (self.tokens.lock().unwrap().clone(), Vec::new());
         {
             let entries = self.registrations.entries();
-            for source in tokens.into_iter().filter_map(|token| entries.find(token)) {
+            for source in tokens.into_iter().filter_map(|token| entries.get(token)) {
                 source.edge(self.id, Edge::new().ready(direction, true), |wake| wakes.push(wake));
             }
         }
