@@ -54,7 +54,7 @@ use fibra_runtime::wait;
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn driver() -> impl Factory {
-    reactor::ReactorFactory
+    reactor::ReactorFactory { network: None }
 }
 
 /// Returns the number of the simulated process that the running task belongs to; 0 outside a simulation.
@@ -66,5 +66,5 @@ pub fn simulated_process() -> u64 {
 /// Makes the driver of a simulation, whose sockets are those of that network.
 #[doc(hidden)]
 pub fn simulated_driver(network: Arc<dyn network::Network>) -> impl Factory {
-    reactor::simulated::SimulatedFactory(network)
+    reactor::simulated::factory(network)
 }

@@ -24,7 +24,7 @@
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
 use fibra_runtime::limit::Refusal;
@@ -63,11 +63,14 @@ const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE).add(Intere
 const INTEREST: Interest = Interest::READABLE.add(Interest::WRITABLE);
 
 /// Makes the reactor of each worker. What [`driver`](crate::driver) returns.
-pub(crate) struct ReactorFactory;
+pub(crate) struct ReactorFactory {
+    /// The network of a simulation.
+    pub(crate) network: Option<Arc<dyn Network>>,
+}
 
 impl Factory for ReactorFactory {
     fn make(&self) -> io::Result<Parts> {
-        let reactor = Reactor::new()?;
+        let reactor = Reactor::new(self.network.clone())?;
         let handle = Arc::clone(&reactor.handle);
         Ok(Parts { id: handle.id, driver: Box::new(reactor), handle })
     }
@@ -82,14 +85,11 @@ pub(crate) struct Reactor {
 }
 
 impl Reactor {
+    /// Makes the reactor of a worker whose sockets are those of `network`, if that is given.
+    ///
     /// # Errors
     /// When there are no descriptors for it; the error names the limit.
-    pub(crate) fn new() -> Result<Reactor, Refusal> {
-        Self::with(None)
-    }
-
-    /// Makes the reactor of a worker whose sockets are those of `network`, if that is given.
-    fn with(network: Option<Arc<dyn Network>>) -> Result<Reactor, Refusal> {
+    pub(crate) fn new(network: Option<Arc<dyn Network>>) -> Result<Reactor, Refusal> {
         Self::open(network).map_err(|error| Refusal::of_descriptor("a reactor", error))
     }
 
@@ -139,6 +139,9 @@ impl Reactor {
 
 impl Driver for Reactor {
     fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
+        if let Some(network) = &self.handle.network {
+            network.step()?;
+        }
         // A mere look among tasks that use no sockets is spared the system call; an unpark that
         // came stays for the next park.
         if timeout == Some(Duration::ZERO) && self.handle.registrations.is_empty() {
@@ -154,6 +157,10 @@ impl Driver for Reactor {
 
     fn unparker(&self) -> Arc<dyn Unpark> {
         Arc::clone(&self.unparker) as Arc<dyn Unpark>
+    }
+
+    fn next_arrival(&self) -> Option<Instant> {
+        self.handle.network.as_ref()?.next_arrival()
     }
 }
 

@@ -1,15 +1,13 @@
-//! The driver of a simulated worker: its reactor, and the network that its sockets belong to.
+//! The network of a simulation, which the reactors of its workers know.
 
 #![forbid(unsafe_code)]
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
-use fibra_runtime::driver::{self, Driver, Factory, Parts, Ready, Unpark};
+use fibra_runtime::driver;
 
-use super::{Handle, Reactor};
+use super::{Handle, ReactorFactory};
 use crate::network::Network;
 
 /// True once the process has begun a simulation: one load for what others ask.
@@ -25,34 +23,7 @@ pub(crate) fn network() -> Option<Arc<dyn Network>> {
 }
 
 /// Makes the driver of a simulation.
-pub(crate) struct SimulatedFactory(pub(crate) Arc<dyn Network>);
-
-impl Factory for SimulatedFactory {
-    fn make(&self) -> io::Result<Parts> {
-        SIMULATES.store(true, Ordering::Relaxed);
-        let network = Arc::clone(&self.0);
-        let reactor = Reactor::with(Some(Arc::clone(&network)))?;
-        let handle = Arc::clone(&reactor.handle);
-        Ok(Parts { id: handle.id, driver: Box::new(Simulated { reactor, network }), handle })
-    }
-}
-
-struct Simulated {
-    reactor: Reactor,
-    network: Arc<dyn Network>,
-}
-
-impl Driver for Simulated {
-    fn park(&mut self, timeout: Option<Duration>, ready: &mut Ready) -> io::Result<()> {
-        self.network.step()?;
-        self.reactor.park(timeout, ready)
-    }
-
-    fn unparker(&self) -> Arc<dyn Unpark> {
-        self.reactor.unparker()
-    }
-
-    fn next_arrival(&self) -> Option<Instant> {
-        self.network.next_arrival()
-    }
+pub(crate) fn factory(network: Arc<dyn Network>) -> ReactorFactory {
+    SIMULATES.store(true, Ordering::Relaxed);
+    ReactorFactory { network: Some(network) }
 }

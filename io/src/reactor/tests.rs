@@ -62,13 +62,13 @@ fn is_readable(source: &Source) -> bool {
 
 #[test]
 fn a_zero_timeout_only_polls() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     assert!(park(&mut reactor, Some(Duration::ZERO)) < LONG);
 }
 
 #[test]
 fn an_unpark_that_comes_first_is_kept() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     reactor.unparker().unpark();
     assert!(park(&mut reactor, Some(LONG)) < LONG);
     reactor.unparker().unpark();
@@ -77,7 +77,7 @@ fn an_unpark_that_comes_first_is_kept() {
 
 #[test]
 fn a_look_without_sources_leaves_an_unpark_for_the_next_park() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     reactor.unparker().unpark();
     park(&mut reactor, Some(Duration::ZERO));
     assert!(park(&mut reactor, Some(LONG)) < LONG);
@@ -85,7 +85,7 @@ fn a_look_without_sources_leaves_an_unpark_for_the_next_park() {
 
 #[test]
 fn a_look_hears_of_the_first_source_and_after_the_last() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let (mut near, far) = pair();
     let source = Arc::new(Registered::new(-1));
     park(&mut reactor, Some(Duration::ZERO));
@@ -102,7 +102,7 @@ fn a_look_hears_of_the_first_source_and_after_the_last() {
 
 #[test]
 fn an_unpark_breaks_a_park_from_another_thread() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let unparker = reactor.unparker();
     let thread = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(20));
@@ -114,7 +114,7 @@ fn an_unpark_breaks_a_park_from_another_thread() {
 
 #[test]
 fn an_unpark_breaks_a_brief_park_too() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     reactor.unparker().unpark();
     let brief = Duration::from_micros(1900);
     // The park that follows finds the event consumed, and lasts.
@@ -136,7 +136,7 @@ fn best_of_parks(reactor: &mut Reactor, timeout: Duration, enough: Duration) -> 
 
 #[test]
 fn a_park_of_microseconds_is_not_a_millisecond() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let brief = Duration::from_micros(100);
     let best = best_of_parks(&mut reactor, brief, Duration::from_millis(1));
     assert!(best >= brief && best < Duration::from_millis(1), "{best:?}");
@@ -144,7 +144,7 @@ fn a_park_of_microseconds_is_not_a_millisecond() {
 
 #[test]
 fn a_long_park_never_outlasts_its_timeout_by_a_rounding() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let timeout = Duration::from_micros(3_900);
     // Three whole milliseconds, and the caller comes again for the rest.
     let best = best_of_parks(&mut reactor, timeout, timeout);
@@ -153,7 +153,7 @@ fn a_long_park_never_outlasts_its_timeout_by_a_rounding() {
 
 #[test]
 fn registering_reports_what_is_ready_already() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let (mut client, server) = pair();
     client.write_all(b"early").unwrap();
     let source = Arc::new(Registered::new(-1));
@@ -180,7 +180,7 @@ fn stays_readable(reactor: &mut Reactor, source: &Source) {
 
 #[test]
 fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let (mut client, server) = pair();
     client.write_all(b"all").unwrap();
     drop(client);
@@ -194,7 +194,7 @@ fn the_end_of_the_stream_makes_short_reads_prove_nothing() {
 #[cfg(target_os = "linux")]
 #[test]
 fn urgent_data_makes_short_reads_prove_nothing() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let (client, server) = pair();
     let source = Arc::new(Registered::new(-1));
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
@@ -205,7 +205,7 @@ fn urgent_data_makes_short_reads_prove_nothing() {
 
 #[test]
 fn a_detached_source_hears_nothing() {
-    let mut reactor = Reactor::new().unwrap();
+    let mut reactor = Reactor::new(None).unwrap();
     let (mut client, server) = pair();
     let source = Arc::new(Registered::new(-1));
     source.attach(server.as_raw_fd(), reactor.handle()).unwrap();
@@ -220,7 +220,7 @@ fn a_detached_source_hears_nothing() {
 
 #[test]
 fn a_source_without_waiters_moves_at_the_first_wait_from_elsewhere() {
-    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Registered::new(-1));
@@ -246,7 +246,7 @@ fn is_over(wait: &mut Pin<Box<impl Future<Output = Waking>>>) -> bool {
 
 #[test]
 fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
-    let mut reactors = [Reactor::new().unwrap(), Reactor::new().unwrap()];
+    let mut reactors = [Reactor::new(None).unwrap(), Reactor::new(None).unwrap()];
     let ids = reactors.each_ref().map(|reactor| reactor.handle().id());
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
@@ -271,7 +271,7 @@ fn a_source_that_is_waited_for_is_heard_of_wherever_it_is() {
 
 #[test]
 fn after_some_waits_through_one_reactor_the_other_is_left() {
-    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let (source, reliance) = drained(&one, fd);
@@ -292,7 +292,7 @@ fn after_some_waits_through_one_reactor_the_other_is_left() {
 
 #[test]
 fn each_of_several_reactors_wakes_its_own_waiters() {
-    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let (source, reliance) = drained(&one, fd);
@@ -317,7 +317,7 @@ fn each_of_several_reactors_wakes_its_own_waiters() {
 
 #[test]
 fn a_waiter_that_relies_on_a_reactor_that_has_left_looks_again() {
-    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let source = Arc::new(Registered::new(-1));
@@ -332,7 +332,7 @@ fn a_waiter_that_relies_on_a_reactor_that_has_left_looks_again() {
 
 #[test]
 fn a_moved_source_loses_no_edge() {
-    let (one, mut two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, mut two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (mut client, server) = pair();
     let fd = server.as_raw_fd();
     let (source, _) = drained(&one, fd);
@@ -348,7 +348,7 @@ fn a_moved_source_loses_no_edge() {
 
 #[test]
 fn a_reactor_that_ends_lets_its_sources_go() {
-    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let (source, reliance) = drained(&one, fd);
@@ -370,7 +370,7 @@ fn a_reactor_that_ends_lets_its_sources_go() {
 
 #[test]
 fn when_one_of_two_reactors_ends_the_other_hears_alone() {
-    let (one, two) = (Reactor::new().unwrap(), Reactor::new().unwrap());
+    let (one, two) = (Reactor::new(None).unwrap(), Reactor::new(None).unwrap());
     let (_client, server) = pair();
     let fd = server.as_raw_fd();
     let (source, reliance) = drained(&one, fd);
