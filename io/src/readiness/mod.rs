@@ -59,12 +59,10 @@ const ONE_TICK: u64 = 1 << 8;
 /// All the ticks.
 const TICK_MASK: u64 = !(ONE_TICK - 1);
 
-impl Direction {
-    fn bit(self) -> u64 {
-        match self {
-            Direction::Read => READABLE,
-            Direction::Write => WRITABLE,
-        }
+fn bit(direction: Direction) -> u64 {
+    match direction {
+        Direction::Read => READABLE,
+        Direction::Write => WRITABLE,
     }
 }
 
@@ -83,7 +81,7 @@ impl Edge {
 
     /// Adds that one direction is worth a try.
     pub(crate) fn ready(self, direction: Direction, yes: bool) -> Edge {
-        self.with(direction.bit(), yes)
+        self.with(bit(direction), yes)
     }
 
     /// Adds that one half of the connection has ended or an error is pending.
@@ -98,7 +96,7 @@ impl Edge {
 
     /// Returns true if waiters of that direction must look again.
     pub(crate) fn wakes(self, direction: Direction) -> bool {
-        self.0 & direction.bit() != 0
+        self.0 & bit(direction) != 0
     }
 
     fn with(self, bit: u64, yes: bool) -> Edge {
@@ -114,7 +112,7 @@ impl Snapshot {
     /// Returns true if a system call in that direction is worth trying.
     #[inline]
     pub(crate) fn is_ready(self, direction: Direction) -> bool {
-        self.0 & direction.bit() != 0
+        self.0 & bit(direction) != 0
     }
 
     /// Returns true if one half of the connection is known to have ended, or an error was signalled.
@@ -184,7 +182,7 @@ impl Readiness {
     pub(crate) fn blocked(&self, direction: Direction, seen: Snapshot) -> Clearing {
         let mut now = seen;
         loop {
-            let cleared = now.0 & !direction.bit();
+            let cleared = now.0 & !bit(direction);
             // Relaxed: a clear publishes nothing. The waiter that relies on it looks at the word once more under the
             // lock of its wait list, which the reactor takes after each edge.
             match self.word.compare_exchange_weak(now.0, cleared, Ordering::Relaxed, Ordering::Relaxed) {

@@ -56,10 +56,10 @@ pub(crate) struct Source {
     set_id: AtomicU64,
 }
 
-static READABLE: WaitDescription = description(wait::Direction::Read);
-static WRITABLE: WaitDescription = description(wait::Direction::Write);
+static READABLE: WaitDescription = description(Direction::Read);
+static WRITABLE: WaitDescription = description(Direction::Write);
 
-const fn description(direction: wait::Direction) -> WaitDescription {
+const fn description(direction: Direction) -> WaitDescription {
     let offset = offset_of!(Source, waiters) + Lock::<Waiters, RawFd>::BESIDE;
     WaitDescription::new("descriptor").ended_by(EndedBy::Outside).descriptor(offset as isize, direction)
 }

@@ -22,13 +22,12 @@ use fibra_runtime::clock;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 mod datagram;
-mod direction;
 pub(crate) mod file;
 pub(crate) mod process;
 mod rights;
 
-pub(crate) use self::direction::Direction;
 pub(crate) use datagram::{is_shut_down, lacks_room_of_its_own, recv_from, send_to};
+pub(crate) use fibra_runtime::wait::Direction;
 pub(crate) use rights::{recv_fds, send_fds};
 
 /// Where writing into a closed connection raises a signal, and cannot be told not to by the call,
