@@ -5,8 +5,6 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, ErrorKind, Read, Write};
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -179,11 +177,8 @@ impl Drop for DuplexStream {
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 impl DuplexStream {
     /// Fills the begin of `buf`, as far as the count tells.
-    pub(crate) fn try_read_uninit(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<usize> {
-        let room = buf.len();
-        let taken = self.incoming.lock().take(room, |at, bytes| {
-            buf[at..][..bytes.len()].write_copy_of_slice(bytes);
-        });
+    pub(crate) fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
+        let taken = self.incoming.lock().take(buf);
         self.incoming.have_moved(Direction::Read, taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into())))
     }
 
@@ -203,10 +198,7 @@ impl DuplexStream {
 
 impl Read for &DuplexStream {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let room = buf.len();
-        self.incoming.run(Direction::Read, self.timeouts.of(Direction::Read), |state| {
-            state.take(room, |at, bytes| buf[at..][..bytes.len()].copy_from_slice(bytes))
-        })
+        self.incoming.run(Direction::Read, self.timeouts.of(Direction::Read), |state| state.take(buf))
     }
 }
 
@@ -249,18 +241,14 @@ struct State {
 }
 
 impl State {
-    /// Takes out what there is and `room` for, piece by piece with the place where it goes. None: wait.
-    fn take(&mut self, room: usize, mut put: impl FnMut(usize, &[u8])) -> Option<io::Result<usize>> {
-        if self.unread || (self.bytes.is_empty() && self.no_more) || room == 0 {
+    /// Takes out what there is and `buf` has room for. None: wait.
+    fn take(&mut self, buf: &mut [u8]) -> Option<io::Result<usize>> {
+        if self.unread || (self.bytes.is_empty() && self.no_more) || buf.is_empty() {
             return Some(Ok(0));
         }
-        let (first, second) = self.bytes.as_slices();
-        let first = &first[..first.len().min(room)];
-        let second = &second[..second.len().min(room - first.len())];
-        put(0, first);
-        put(first.len(), second);
-        let n = first.len() + second.len();
-        self.bytes.drain(..n);
+        // A read takes of the first piece only, of a ring that may lie in two.
+        let first = self.bytes.read(buf).ok()?;
+        let n = first + self.bytes.read(&mut buf[first..]).ok()?;
         (n > 0).then_some(Ok(n))
     }
 

@@ -13,18 +13,12 @@ use socket2::SockRef;
 
 use crate::sys;
 use crate::sys::Direction;
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-use crate::sys::file::Uninit;
-use crate::sys::file::{self, Nature, Place, Room, nature};
+use crate::sys::file::{self, Nature, Place, nature};
 use crate::waiting::attempt::Attempt;
 use crate::waiting::convert::{Wraps, reads, writes};
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::stream_file::StreamFile;
 use crate::waiting::timeouts::{Timeout, deadline_methods};
-
-/// Bytes that a poll reads of a plain file at once, by way of the stack.
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-const PIECE: usize = 4096;
 
 /// Makes an anonymous pipe: [`std::io::pipe`], for tasks.
 ///
@@ -216,23 +210,6 @@ impl<S: AsFd> PipeEnd<S> {
 /// Calls that do not wait. A file on a disk is always ready, and there they are the ordinary ones.
 #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
 impl<S: AsFd> PipeEnd<S> {
-    /// Fills the begin of `buf`, as far as the count tells.
-    pub(crate) fn try_read_uninit(
-        &self,
-        buf: &mut [std::mem::MaybeUninit<u8>],
-    ) -> io::Result<Attempt<usize>> {
-        match self {
-            PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, by_mode| read(fd, &mut Uninit::new(buf), by_mode)),
-            PipeEnd::File(file) => {
-                let mut piece = [0; PIECE];
-                let n = file.try_read(&mut [IoSliceMut::new(&mut piece[..buf.len().min(PIECE)])])?.value();
-                buf[..n].write_copy_of_slice(&piece[..n]);
-                Ok(Attempt::Done(n))
-            }
-        }
-    }
-
-    #[cfg(feature = "futures-io")]
     pub(crate) fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         match self {
             PipeEnd::Pipe(pipe) => pipe.attempt(&mut |fd, by_mode| read(fd, bufs, by_mode)),
@@ -358,10 +335,10 @@ impl<S: AsFd> Pipe<S> {
 /// Reads what is there: by the mode of the descriptor, or by the flag of Linux, `RWF_NOWAIT`.
 ///
 /// Pipes know the flag since Linux 6.4. They are no sockets, so `MSG_DONTWAIT` is not for them.
-fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized), by_mode: bool) -> io::Result<usize> {
+fn read(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>], by_mode: bool) -> io::Result<usize> {
     match by_mode {
-        true => file::read(fd, room),
-        false => file::read_nowait(fd, room, Place::Position),
+        true => file::read(fd, bufs),
+        false => file::read_nowait(fd, bufs, Place::Position),
     }
 }
 

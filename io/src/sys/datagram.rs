@@ -6,29 +6,16 @@ use std::time::Duration;
 
 use libc::c_int;
 use rustix::event::{PollFd, PollFlags};
-use rustix::net::SocketAddrAny;
+use rustix::net::{self, RecvFlags, SocketAddrAny};
 use socket2::{SockAddr, SockAddrStorage, SockRef};
 
-use super::{NO_SIGNAL, transferred};
-
-/// Bytes that one call takes, so that the count fits its return value.
-const MAX_BYTES: usize = isize::MAX as usize;
+use super::NO_SIGNAL;
 
 /// Receives one message and the address of its sender, without waiting. `extra` is added to the flags (`MSG_PEEK`).
 pub(crate) fn recv_from(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Result<(usize, SockAddr)> {
-    let len = buf.len().min(MAX_BYTES);
-    let flags = libc::MSG_DONTWAIT | extra;
-    // SAFETY: `recvfrom(2)` initialises the address and its length as the family demands, or leaves both alone and
-    // says that the length is zero.
-    unsafe {
-        SockAddr::try_init(|address, length| {
-            // SAFETY: the descriptor is borrowed, so it is open; the buffer is writable for `len` bytes, the address for
-            // `length`, and all of them outlive the call.
-            let n =
-                libc::recvfrom(fd.as_raw_fd(), buf.as_mut_ptr().cast(), len, flags, address.cast(), length);
-            transferred(n)
-        })
-    }
+    let flags = RecvFlags::from_bits_retain((libc::MSG_DONTWAIT | extra).cast_unsigned());
+    let (_, n, sender) = net::recvfrom(fd, buf, flags)?;
+    Ok((n, from_rustix(sender)?))
 }
 
 /// Sends one message to an address, without waiting.
@@ -42,14 +29,15 @@ pub(super) fn to_rustix(address: &SockAddr) -> SocketAddrAny {
     unsafe { SocketAddrAny::read(address.as_ptr().cast(), address.len()) }
 }
 
-/// Converts an address that a call of rustix has given.
-pub(super) fn from_rustix(address: &SocketAddrAny) -> SockAddr {
+/// Converts an address that a call of rustix has given. None is that of a socket without a name.
+pub(super) fn from_rustix(address: Option<SocketAddrAny>) -> io::Result<SockAddr> {
+    let Some(address) = address else { return SockAddr::unix("") };
     let mut storage = SockAddrStorage::zeroed();
     // SAFETY: both addresses hold what `sockaddr_storage` of the system holds, of which `length` bytes are initialised.
     unsafe {
         let length = address.addr_len();
         (&raw mut storage).cast::<u8>().copy_from(address.as_ptr().cast(), length as usize);
-        SockAddr::new(storage, length)
+        Ok(SockAddr::new(storage, length))
     }
 }
 

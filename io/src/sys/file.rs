@@ -9,53 +9,27 @@
 //!   ([`Nature::is_endless`]);
 //! * copying within the kernel ([`copy_range`]).
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, IoSlice, IoSliceMut};
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
-use libc::c_int;
 use rustix::fs::{Dev, FileType, fstat, tell};
-
-use super::{MAX_BUFFERS, transferred};
+#[cfg(target_os = "linux")]
+use rustix::io::ReadWriteFlags;
 
 /// The most that a write into a FIFO of which `poll` says that it has room takes without blocking;
 /// POSIX has all of it go into one page.
 pub(crate) const ROOM: usize = 4096;
 
-/// Where a read puts what it finds.
-///
-/// # Safety
-///
-/// Each of the vectors is a place that may be written to for its length, as long as the room is borrowed.
-pub(crate) unsafe trait Room {
-    /// For a system call.
-    fn vectors(&mut self) -> &[libc::iovec];
-}
-
-// SAFETY: they are buffers that are borrowed for writing.
-unsafe impl Room for [IoSliceMut<'_>] {
-    fn vectors(&mut self) -> &[libc::iovec] {
-        // SAFETY: `IoSliceMut` is guaranteed to have the layout of `iovec`, and these are borrowed
-        // for as long as the result.
-        unsafe { std::slice::from_raw_parts(self.as_ptr().cast(), self.len()) }
-    }
-}
-
 /// Reads at the file's position. May block the thread.
-pub(crate) fn read(fd: BorrowedFd<'_>, room: &mut (impl Room + ?Sized)) -> io::Result<usize> {
-    let vectors = room.vectors();
-    // SAFETY: the descriptor is borrowed, so it is open; there are at least so many vectors, each a
-    // place that is writable for its length and outlives the call.
-    transferred(unsafe { libc::readv(fd.as_raw_fd(), vectors.as_ptr(), count(vectors.len())) })
+pub(crate) fn read(fd: BorrowedFd<'_>, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    Ok(rustix::io::readv(fd, bufs)?)
 }
 
 /// Writes at the file's position. May block the thread.
 pub(crate) fn write(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
     Ok(rustix::io::writev(fd, bufs)?)
-}
-
-fn count(bufs: usize) -> c_int {
-    // At most 1024.
-    bufs.min(MAX_BUFFERS) as c_int
 }
 
 /// Where a call that does not wait begins.
@@ -72,37 +46,29 @@ pub(crate) enum Place {
 #[cfg(target_os = "linux")]
 pub(crate) fn read_nowait(
     fd: BorrowedFd<'_>,
-    room: &mut (impl Room + ?Sized),
+    bufs: &mut [IoSliceMut<'_>],
     place: Place,
 ) -> io::Result<usize> {
-    let vectors = room.vectors();
-    let (count, offset) = (count(vectors.len()), place.offset()?);
-    // SAFETY: as in `read`.
-    let n = unsafe { libc::preadv2(fd.as_raw_fd(), vectors.as_ptr(), count, offset, libc::RWF_NOWAIT) };
-    transferred(n)
+    let offset = match place {
+        Place::Position => AT_POSITION,
+        // The system refuses all that large.
+        Place::Offset(offset) => offset.min(AT_POSITION - 1),
+    };
+    Ok(rustix::io::preadv2(fd, bufs, offset, ReadWriteFlags::NOWAIT)?)
 }
 
 /// Writes what there is room for without waiting.
 #[cfg(target_os = "linux")]
 pub(crate) fn write_nowait(fd: BorrowedFd<'_>, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-    // All ones: at the file's own position.
-    Ok(rustix::io::pwritev2(fd, bufs, u64::MAX, rustix::io::ReadWriteFlags::NOWAIT)?)
+    Ok(rustix::io::pwritev2(fd, bufs, AT_POSITION, ReadWriteFlags::NOWAIT)?)
 }
 
+/// The offset that stands for the file's own position.
 #[cfg(target_os = "linux")]
-impl Place {
-    fn offset(self) -> io::Result<libc::off_t> {
-        match self {
-            Place::Position => Ok(-1),
-            Place::Offset(offset) => {
-                libc::off_t::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
-            }
-        }
-    }
-}
+const AT_POSITION: u64 = u64::MAX;
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn read_nowait(_: BorrowedFd<'_>, _: &mut (impl Room + ?Sized), _: Place) -> io::Result<usize> {
+pub(crate) fn read_nowait(_: BorrowedFd<'_>, _: &mut [IoSliceMut<'_>], _: Place) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 
@@ -184,24 +150,4 @@ pub(crate) fn copy_range(from: BorrowedFd<'_>, to: BorrowedFd<'_>, len: usize) -
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn copy_range(_: BorrowedFd<'_>, _: BorrowedFd<'_>, _: usize) -> io::Result<usize> {
     Err(io::Error::from_raw_os_error(libc::ENOSYS))
-}
-
-/// Is memory that need not be initialized, for reads that initialize its begin.
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-pub(crate) struct Uninit<'a>(libc::iovec, std::marker::PhantomData<&'a mut [std::mem::MaybeUninit<u8>]>);
-
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-impl<'a> Uninit<'a> {
-    pub(crate) fn new(buf: &'a mut [std::mem::MaybeUninit<u8>]) -> Uninit<'a> {
-        let vector = libc::iovec { iov_base: buf.as_mut_ptr().cast(), iov_len: buf.len() };
-        Uninit(vector, std::marker::PhantomData)
-    }
-}
-
-// SAFETY: it is a buffer that is borrowed for writing.
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
-unsafe impl Room for Uninit<'_> {
-    fn vectors(&mut self) -> &[libc::iovec] {
-        std::slice::from_ref(&self.0)
-    }
 }

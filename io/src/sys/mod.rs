@@ -133,11 +133,6 @@ pub(crate) fn total(lens: impl Iterator<Item = usize>) -> usize {
     lens.take(MAX_BUFFERS).fold(0, usize::saturating_add)
 }
 
-#[inline]
-fn transferred(n: isize) -> io::Result<usize> {
-    usize::try_from(n).map_err(|_negative| io::Error::last_os_error())
-}
-
 /// Makes a TCP socket that does not wait in `connect`, and is not inherited by children.
 pub(crate) fn tcp_socket_nonblocking(domain: Domain) -> io::Result<Socket> {
     stream_socket_nonblocking(domain, Some(Protocol::TCP))

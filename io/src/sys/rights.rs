@@ -66,9 +66,5 @@ pub(crate) fn recv_fds(
     for fd in fds.iter() {
         rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::CLOEXEC)?;
     }
-    let sender = match &received.address {
-        Some(sender) => from_rustix(sender),
-        None => SockAddr::unix("")?,
-    };
-    Ok((received.bytes, sender))
+    Ok((received.bytes, from_rustix(received.address)?))
 }

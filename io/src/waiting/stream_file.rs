@@ -182,7 +182,7 @@ impl<S: AsFd> StreamFile<S> {
             }
             let mut data = vec![0; room.min(OWNED_MAX)];
             let call = |fd: BorrowedFd<'_>| {
-                let n = file::read(fd, &mut [IoSliceMut::new(&mut data)][..])?;
+                let n = file::read(fd, &mut [IoSliceMut::new(&mut data)])?;
                 data.truncate(n);
                 Ok(data)
             };
@@ -377,7 +377,7 @@ fn read_piece(fd: BorrowedFd<'_>, mut bufs: &mut [IoSliceMut<'_>]) -> io::Result
     match bufs.iter().take_while(fits).count() {
         0 => {
             let first = IoSliceMut::new(&mut bufs[0][..IN_PLACE_MAX]);
-            file::read_nowait(fd, &mut [first][..], Place::Position)
+            file::read_nowait(fd, &mut [first], Place::Position)
         }
         whole => file::read_nowait(fd, &mut bufs[..whole], Place::Position),
     }

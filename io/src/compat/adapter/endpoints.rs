@@ -6,7 +6,7 @@
 
 #![expect(private_bounds, reason = "the parts of the types are private")]
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -100,15 +100,21 @@ pub(super) trait Polls {
 /// A read of so many bytes has initialized the first so many of the buffer, and has made nothing
 /// uninitialized.
 pub(super) unsafe trait Reads: Polls {
-    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>>;
+    fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>>;
 
-    #[cfg(feature = "futures-io")]
-    fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
-        let first = bufs.iter_mut().find(|buf| !buf.is_empty()).map_or(&mut [][..], |buf| &mut **buf);
-        // SAFETY: as this trait says.
-        self.try_read(unsafe { as_uninit(first) })
+    /// Initializes the buffer, for calls that ask for that.
+    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
+        let len = buf.len().min(INITIALIZED_MAX);
+        let buf = &mut buf[..len];
+        buf.fill(MaybeUninit::new(0));
+        // SAFETY: it was just initialized.
+        let buf = unsafe { buf.assume_init_mut() };
+        self.try_read_vectored(&mut [IoSliceMut::new(buf)])
     }
 }
+
+/// Bytes that one read has initialized at most: what a pipe holds.
+const INITIALIZED_MAX: usize = 64 << 10;
 
 /// Can be written to.
 pub(super) trait Writes: Polls {
@@ -141,8 +147,7 @@ unsafe impl<S: Kind> Reads for net::Socket<S> {
         recv_uninit(self.fd(), buf).map(|n| self.io().have_read(n, buf.len()))
     }
 
-    #[cfg(feature = "futures-io")]
-    fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+    fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         let len = sys::total(bufs.iter().map(|buf| buf.len()));
         sys::recv_vectored(self.fd(), bufs).map(|n| self.io().have_read(n, len))
     }
@@ -173,14 +178,9 @@ impl<S: AsFd> Polls for PipeEnd<S> {
     }
 }
 
-// SAFETY: as `try_read_uninit` says.
+// SAFETY: the system has filled as many as it says.
 unsafe impl<S: AsFd> Reads for PipeEnd<S> {
-    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
-        self.try_read_uninit(buf)
-    }
-
-    #[cfg(feature = "futures-io")]
-    fn try_read_vectored(&self, bufs: &mut [io::IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+    fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         PipeEnd::try_read_vectored(self, bufs)
     }
 }
@@ -206,10 +206,11 @@ impl Polls for DuplexStream {
     }
 }
 
-// SAFETY: as `try_read_uninit` says.
+// SAFETY: it counts what it has copied.
 unsafe impl Reads for DuplexStream {
-    fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
-        self.try_read_uninit(buf).map(Attempt::Done)
+    fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
+        let first = bufs.iter_mut().find(|buf| !buf.is_empty()).map_or(&mut [][..], |buf| &mut **buf);
+        self.try_read(first).map(Attempt::Done)
     }
 }
 
