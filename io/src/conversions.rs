@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::process::Stdio;
 
 use crate::fs::File;
 use crate::io::{PipeReader, PipeWriter};
@@ -96,3 +97,16 @@ std_conversions! {
 }
 
 raw_conversions!(TcpSocket);
+
+/// Conversions to what a child reads or writes.
+macro_rules! stdio_conversions {
+    ($($ours:ident)+) => {$(
+        impl From<$ours> for Stdio {
+            fn from(ours: $ours) -> Stdio {
+                ours.0.into_std().into()
+            }
+        }
+    )+};
+}
+
+stdio_conversions!(File PipeReader PipeWriter ChildStdin ChildStdout ChildStderr);

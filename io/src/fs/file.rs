@@ -4,7 +4,6 @@
 
 use std::fs::{self, FileTimes, Metadata, Permissions, TryLockError};
 use std::io;
-use std::process::Stdio;
 use std::time::SystemTime;
 
 use fibra_runtime::{unblock, wait};
@@ -283,12 +282,5 @@ impl File {
         ///
         /// What `flock(2)` says.
         fn unlock() -> io::Result<()>;
-    }
-}
-
-impl From<File> for Stdio {
-    /// For a child that reads from the file or writes to it.
-    fn from(file: File) -> Stdio {
-        std::fs::File::from(file).into()
     }
 }

@@ -5,7 +5,6 @@
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -130,18 +129,6 @@ impl PipeWriter {
     /// When the process has no descriptor left.
     pub fn try_clone(&self) -> io::Result<PipeWriter> {
         self.0.try_clone().map(PipeWriter)
-    }
-}
-
-impl From<PipeReader> for Stdio {
-    fn from(reader: PipeReader) -> Stdio {
-        io::PipeReader::from(reader).into()
-    }
-}
-
-impl From<PipeWriter> for Stdio {
-    fn from(writer: PipeWriter) -> Stdio {
-        io::PipeWriter::from(writer).into()
     }
 }
 

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::process::{self, Stdio};
+use std::process;
 
 use crate::io::PipeEnd;
 use crate::waiting::convert::{reads, writes};
@@ -78,16 +78,3 @@ reads!(ChildStderr);
 deadline_methods!(write ChildStdin: end => end.0.limit());
 deadline_methods!(read ChildStdout: end => end.0.limit());
 deadline_methods!(read ChildStderr: end => end.0.limit());
-
-/// For a pipe from one child straight to another.
-macro_rules! stdio {
-    ($($name:ident)+) => {$(
-        impl From<$name> for Stdio {
-            fn from(end: $name) -> Stdio {
-                process::$name::from(end).into()
-            }
-        }
-    )+};
-}
-
-stdio!(ChildStdin ChildStdout ChildStderr);
