@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::any::Any;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::panic::resume_unwind;
@@ -14,7 +13,7 @@ use fibra_runtime::{scope, wait};
 
 use super::{DuplexStream, copy};
 use crate::net::{TcpStream, UnixStream};
-use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
+use crate::waiting::helper::{join_helper, spawn_helper};
 
 /// Ends the two directions of a stream one by one, through a shared reference.
 ///
@@ -102,28 +101,18 @@ where
         true => scope(|tasks| {
             let there = spawn_helper(tasks, || there.go());
             let received = back.go();
-            let sent = join_helper(there).map_err(|error| error.try_into_panic().map_err(failure_of));
-            Ok((ended(sent)?, received))
+            Ok((join_helper(there)?, received))
         }),
         false => thread::scope(|threads| {
             let there = thread::Builder::new().spawn_scoped(threads, || there.go());
             let there = there.map_err(|error| Refusal::of_thread("a copy beside another one", error))?;
             let received = back.go();
-            Ok((ended(there.join().map_err(Ok))?, received))
+            Ok((there.join().unwrap_or_else(|panic| resume_unwind(panic)), received))
         }),
     };
     match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         Some(error) => Err(error),
         None => bytes,
-    }
-}
-
-/// Returns the outcome of the helper, and resumes its panic.
-fn ended(end: Result<u64, Result<Box<dyn Any + Send>, io::Error>>) -> io::Result<u64> {
-    match end {
-        Ok(bytes) => Ok(bytes),
-        Err(Ok(panic)) => resume_unwind(panic),
-        Err(Err(error)) => Err(error),
     }
 }
 

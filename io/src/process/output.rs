@@ -9,7 +9,7 @@ use fibra_runtime::limit::Refusal;
 use fibra_runtime::{scope, wait};
 
 use super::{ChildStderr, ChildStdout};
-use crate::waiting::helper::{failure_of, join_helper, spawn_helper};
+use crate::waiting::helper::{join_helper, spawn_helper};
 
 /// Returns all that comes from either stream, nothing from an absent one.
 pub(super) fn read_both(
@@ -31,8 +31,7 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
             // The caller drops the data of the second stream; it may go on for as long as the child does.
             second.cancel();
         }
-        let second = join_helper(second);
-        Ok((first?, second.map_err(failure_of)??))
+        Ok((first?, join_helper(second)??))
     })
 }
 

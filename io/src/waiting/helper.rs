@@ -3,9 +3,10 @@
 #![forbid(unsafe_code)]
 
 use std::io;
+use std::panic::resume_unwind;
 use std::time::Duration;
 
-use fibra_runtime::task::{Builder, JoinError, Scope, ScopedJoinHandle};
+use fibra_runtime::task::{Builder, Scope, ScopedJoinHandle};
 use fibra_runtime::wait;
 
 use crate::waiting::cancel::{cancelled, check_may_wait, pause};
@@ -25,11 +26,11 @@ pub(crate) fn spawn_helper<'scope, T: Send + 'scope>(
     task
 }
 
-/// Waits for the value of a helper task.
+/// Waits for the value of a helper task, and resumes its panic.
 ///
 /// No cancel ends the wait in a task that unwinds from a panic, or runs its last destructors. So it
 /// cancels the helper when such a task is cancelled.
-pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinError> {
+pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> io::Result<T> {
     while wait::fails_if_cancelled() && !task.is_finished() {
         if check_may_wait().is_err() {
             task.cancel();
@@ -37,16 +38,12 @@ pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> Result<T, JoinErr
         }
         pause(LOOK);
     }
-    task.join()
+    task.join().map_err(|error| match error.try_into_panic() {
+        Ok(panic) => resume_unwind(panic),
+        Err(error) if error.is_cancelled() => cancelled(),
+        Err(error) => error.into(),
+    })
 }
 
 /// The pause between two checks for a cancel that no event reports.
 const LOOK: Duration = Duration::from_millis(5);
-
-/// Returns the error of an operation whose helper task gave no value.
-pub(crate) fn failure_of(error: JoinError) -> io::Error {
-    match error.is_cancelled() {
-        true => cancelled(),
-        false => error.into(),
-    }
-}
