@@ -340,7 +340,7 @@ macro_rules! ttl_methods {
 
 /// Writes the methods of TCP and Unix listeners.
 macro_rules! listener_methods {
-    ($ours:ident, $std:ty, $stream:ty, $address:ty) => {
+    ($ours:ident, $accept:path, $stream:ty, $address:ty) => {
         impl $ours {
             /// Waits for the next connection, and returns it with the address of its peer.
             ///
@@ -358,15 +358,14 @@ macro_rules! listener_methods {
             /// which grows from 1 to 16 milliseconds. Other tasks run meanwhile and may close descriptors, so
             /// a loop that logs the error and goes on survives.
             pub fn accept(&self) -> std::io::Result<($stream, $address)> {
-                let (stream, peer) = self.0.accept(<$std as $crate::net::simulated::Accepts>::accept_one)?;
+                let (stream, peer) = self.0.accept($accept)?;
                 Ok((self.take(stream), peer))
             }
 
             /// Accepts a connection if there is one.
             #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
             pub(crate) fn try_accept(&self) -> std::io::Result<($stream, $address)> {
-                let (stream, peer) =
-                    self.0.try_accept(<$std as $crate::net::simulated::Accepts>::accept_one)?;
+                let (stream, peer) = self.0.try_accept($accept)?;
                 Ok((self.take(stream), peer))
             }
 

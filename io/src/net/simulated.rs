@@ -150,34 +150,13 @@ impl Address for SocketAddr {
     }
 }
 
-/// A listener of std.
-pub(super) trait Accepts {
-    type Stream;
-    type Address;
-
-    /// Accepts a connection.
-    fn accept_one(&self) -> io::Result<(Self::Stream, Self::Address)>;
-}
-
-impl Accepts for unix::UnixListener {
-    type Stream = unix::UnixStream;
-    type Address = unix::SocketAddr;
-
-    fn accept_one(&self) -> io::Result<(unix::UnixStream, unix::SocketAddr)> {
-        self.accept()
-    }
-}
-
-impl Accepts for net::TcpListener {
-    type Stream = net::TcpStream;
-    type Address = SocketAddr;
-
-    fn accept_one(&self) -> io::Result<(net::TcpStream, SocketAddr)> {
-        self.accept().or_else(|error| match error.raw_os_error() {
-            Some(libc::EINVAL) => {
-                ask(error, self, |network, fd| network.accept(fd)).map(|(stream, from)| (stream.into(), from))
-            }
-            _ => Err(error),
-        })
-    }
+/// Accepts a connection. A listener of a simulation has been told to listen by its network only.
+pub(super) fn accept(listener: &net::TcpListener) -> io::Result<(net::TcpStream, SocketAddr)> {
+    listener.accept().or_else(|error| match error.raw_os_error() {
+        Some(libc::EINVAL) => {
+            let accepted = ask(error, listener, |network, fd| network.accept(fd));
+            accepted.map(|(stream, from)| (stream.into(), from))
+        }
+        _ => Err(error),
+    })
 }

@@ -10,6 +10,7 @@ use socket2::SockRef;
 use super::TcpStream;
 use crate::net::acceptor::Acceptor;
 use crate::net::options::{listener_methods, ttl_methods};
+use crate::net::simulated;
 
 /// Accepts TCP connections: [`std::net::TcpListener`], for tasks.
 ///
@@ -79,7 +80,7 @@ use crate::net::options::{listener_methods, ttl_methods};
 /// ```
 pub struct TcpListener(pub(crate) Acceptor<net::TcpListener>);
 
-listener_methods!(TcpListener, net::TcpListener, TcpStream, SocketAddr);
+listener_methods!(TcpListener, simulated::accept, TcpStream, SocketAddr);
 ttl_methods!(TcpListener);
 
 impl TcpListener {

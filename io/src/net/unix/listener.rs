@@ -71,7 +71,7 @@ use crate::net::options::{incoming, listener_methods};
 /// ```
 pub struct UnixListener(pub(crate) Acceptor<net::UnixListener>);
 
-listener_methods!(UnixListener, net::UnixListener, UnixStream, SocketAddr);
+listener_methods!(UnixListener, net::UnixListener::accept, UnixStream, SocketAddr);
 incoming!(UnixListener, UnixStream);
 
 impl UnixListener {
