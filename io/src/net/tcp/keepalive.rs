@@ -66,23 +66,13 @@ impl Keepalive {
         if !option.keepalive()? {
             return Ok(None);
         }
-        let seconds = |name, error| {
-            simulated::option(&*option, name, error).map(|value| Duration::from_secs(value.into()))
-        };
-        Ok(Some(Keepalive {
-            idle: Some(
-                option.tcp_keepalive_time().or_else(|error| seconds(SocketOption::KeepaliveIdle, error))?,
-            ),
-            interval: Some(
-                option
-                    .tcp_keepalive_interval()
-                    .or_else(|error| seconds(SocketOption::KeepaliveInterval, error))?,
-            ),
-            probes: Some(
-                option
-                    .tcp_keepalive_retries()
-                    .or_else(|error| simulated::option(&*option, SocketOption::KeepaliveProbes, error))?,
-            ),
-        }))
+        let number = |name, error| simulated::option(&*option, name, error);
+        let seconds = |name, error| number(name, error).map(|value| Duration::from_secs(value.into()));
+        let idle = option.tcp_keepalive_time().or_else(|error| seconds(SocketOption::KeepaliveIdle, error));
+        let interval =
+            option.tcp_keepalive_interval().or_else(|error| seconds(SocketOption::KeepaliveInterval, error));
+        let probes =
+            option.tcp_keepalive_retries().or_else(|error| number(SocketOption::KeepaliveProbes, error));
+        Ok(Some(Keepalive { idle: Some(idle?), interval: Some(interval?), probes: Some(probes?) }))
     }
 }

@@ -124,13 +124,10 @@ fn wait_for_edge(undecided: &VecDeque<Connecting>, timeout: Option<Duration>) ->
 fn alternate(addresses: Vec<SocketAddr>) -> impl Iterator<Item = SocketAddr> {
     let first_is_v6 = addresses.first().is_some_and(SocketAddr::is_ipv6);
     let (even, odd): (Vec<_>, Vec<_>) = addresses.into_iter().partition(|it| it.is_ipv6() == first_is_v6);
-    let (mut even, mut odd) = (even.into_iter(), odd.into_iter());
-    let mut is_even = false;
+    let (mut next, mut other) = (even.into_iter(), odd.into_iter());
     std::iter::from_fn(move || {
-        is_even = !is_even;
-        match is_even {
-            true => even.next().or_else(|| odd.next()),
-            false => odd.next().or_else(|| even.next()),
-        }
+        let address = next.next().or_else(|| other.next());
+        std::mem::swap(&mut next, &mut other);
+        address
     })
 }
