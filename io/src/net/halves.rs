@@ -28,6 +28,7 @@ use sealed::Split;
 /// # Cancellation
 ///
 /// As for the stream: a wait is a cancellation point, and has taken nothing.
+#[derive(Debug)]
 pub struct OwnedReadHalf<S>(Arc<S>);
 
 /// Writes to a stream that was split, and ends its write direction when it is dropped.
@@ -38,6 +39,7 @@ pub struct OwnedReadHalf<S>(Arc<S>);
 /// # Cancellation
 ///
 /// As for the stream: a wait is a cancellation point. What was written stays written.
+#[derive(Debug)]
 pub struct OwnedWriteHalf<S: Split> {
     stream: Arc<S>,
     ends_on_drop: bool,
@@ -208,18 +210,6 @@ impl<S> AsRef<S> for OwnedReadHalf<S> {
 impl<S: Split> AsRef<S> for OwnedWriteHalf<S> {
     fn as_ref(&self) -> &S {
         &self.stream
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for OwnedReadHalf<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OwnedReadHalf").field(&self.0).finish()
-    }
-}
-
-impl<S: Split + fmt::Debug> fmt::Debug for OwnedWriteHalf<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OwnedWriteHalf").field(&self.stream).finish()
     }
 }
 
