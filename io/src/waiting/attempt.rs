@@ -25,14 +25,6 @@ impl<T> Attempt<T> {
 }
 
 impl Attempt<usize> {
-    /// Makes the outcome of a read of `n` bytes into a buffer of `len`.
-    ///
-    /// No bytes mean the end of the stream, which the next call finds again.
-    #[inline]
-    pub(crate) fn read(n: usize, len: usize) -> Attempt<usize> {
-        if n > 0 && n < len { Attempt::Drained(n) } else { Attempt::Done(n) }
-    }
-
     /// Makes the outcome of a write of `n` bytes out of `len`.
     #[inline]
     pub(crate) fn written(n: usize, len: usize) -> Attempt<usize> {

@@ -72,8 +72,9 @@ impl<S: AsFd> Descriptor<S> {
     /// Returns the outcome of a read of `n` bytes into a buffer of `len`.
     #[inline]
     pub(crate) fn have_read(&self, n: usize, len: usize) -> Attempt<usize> {
-        match self.short_reads_drain {
-            true => Attempt::read(n, len),
+        // No bytes mean the end of the stream, which the next call finds again.
+        match self.short_reads_drain && n > 0 && n < len {
+            true => Attempt::Drained(n),
             false => Attempt::Done(n),
         }
     }
