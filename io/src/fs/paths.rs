@@ -19,17 +19,11 @@ pub(crate) fn with_path<T: Send>(
 
 /// Writes std's functions on one path or two, each as one closure on the blocking pool.
 macro_rules! on_pool {
-    ($($(#[$attribute:meta])* fn $name:ident($path:ident: P) -> $output:ty;)+) => {$(
+    ($($(#[$attribute:meta])* fn $name:ident($($path:ident: $parameter:ident),+) -> $output:ty;)+) => {$(
         $(#[$attribute])*
-        pub fn $name<P: AsRef<Path>>($path: P) -> io::Result<$output> {
-            with_path($path, |path| std::fs::$name(path))
-        }
-    )+};
-    ($($(#[$attribute:meta])* fn $name:ident($from:ident: P, $to:ident: Q) -> $output:ty;)+) => {$(
-        $(#[$attribute])*
-        pub fn $name<P: AsRef<Path>, Q: AsRef<Path>>($from: P, $to: Q) -> io::Result<$output> {
-            let (from, to) = ($from.as_ref(), $to.as_ref());
-            unblock(|| std::fs::$name(from, to))
+        pub fn $name<$($parameter: AsRef<Path>),+>($($path: $parameter),+) -> io::Result<$output> {
+            $(let $path = $path.as_ref();)+
+            unblock(|| std::fs::$name($($path),+))
         }
     )+};
 }
