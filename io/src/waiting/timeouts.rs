@@ -87,44 +87,28 @@ pub(crate) fn refuse_zero(timeout: Option<Duration>) -> io::Result<Option<Durati
 /// The methods for the deadlines of one type, which it keeps in a [`Timeout`].
 macro_rules! deadline_methods {
     (read $ours:ident: $it:ident => $limit:expr) => {
-        impl $ours {
-            /// Sets the moment until which all reads wait; `None`, the default, is for ever.
-            ///
-            /// It bounds a whole request, however many reads that takes.
-            ///
-            /// A read that would wait beyond it fails with `WouldBlock`, as with a timeout. The
-            /// earlier of deadline and timeout counts. Data that is there is read at any time. A read
-            /// that waits already keeps the deadline that it started with. std has no deadlines, so
-            /// std types made from this value have none.
-            pub fn set_read_deadline(&self, deadline: Option<std::time::Instant>) {
-                let $it = self;
-                $limit.set_deadline(deadline);
-            }
-
-            /// Returns the moment until which reads wait.
-            pub fn read_deadline(&self) -> Option<std::time::Instant> {
-                let $it = self;
-                $limit.deadline()
-            }
-        }
+        $crate::waiting::timeouts::deadline_methods!("read", set_read_deadline, read_deadline, $ours: $it => $limit);
     };
     (write $ours:ident: $it:ident => $limit:expr) => {
+        $crate::waiting::timeouts::deadline_methods!("write", set_write_deadline, write_deadline, $ours: $it => $limit);
+    };
+    ($transfer:literal, $set:ident, $get:ident, $ours:ident: $it:ident => $limit:expr) => {
         impl $ours {
-            /// Sets the moment until which all writes wait; `None`, the default, is for ever.
+            #[doc = concat!("Sets the moment until which all ", $transfer, "s wait; `None`, the default, is for ever.")]
             ///
-            /// It bounds a whole answer, however many writes that takes.
+            #[doc = concat!("It bounds a whole request or answer, however many ", $transfer, "s that takes.")]
             ///
-            /// A write that would wait beyond it fails with `WouldBlock`, as with a timeout. The
-            /// earlier of deadline and timeout counts. Data for which there is room is written at any
-            /// time. A write that waits already keeps the deadline that it started with. std has no
-            /// deadlines, so std types made from this value have none.
-            pub fn set_write_deadline(&self, deadline: Option<std::time::Instant>) {
+            #[doc = concat!("A ", $transfer, " that would wait beyond it fails with `WouldBlock`, as with a timeout.")]
+            /// The earlier of deadline and timeout counts. What can be moved without a wait is moved at any time.
+            #[doc = concat!("A ", $transfer, " that waits already keeps the deadline that it started with.")]
+            /// std has no deadlines, so std types made from this value have none.
+            pub fn $set(&self, deadline: Option<std::time::Instant>) {
                 let $it = self;
                 $limit.set_deadline(deadline);
             }
 
-            /// Returns the moment until which writes wait.
-            pub fn write_deadline(&self) -> Option<std::time::Instant> {
+            #[doc = concat!("Returns the moment until which ", $transfer, "s wait.")]
+            pub fn $get(&self) -> Option<std::time::Instant> {
                 let $it = self;
                 $limit.deadline()
             }
