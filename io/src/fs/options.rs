@@ -8,11 +8,11 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use fibra_runtime::unblock;
+use fibra_runtime::{sleep, unblock};
 use socket2::SockRef;
 
 use super::File;
-use crate::waiting::cancel::{check_may_wait, pause};
+use crate::waiting::cancel::check_may_wait;
 use crate::waiting::second_pool::detached;
 
 #[cfg(test)]
@@ -141,7 +141,7 @@ impl OpenOptions {
             // It runs to its end before the task goes on, so that it changes nothing later.
             match unblock(|| self.open_in_bounded_time(path))? {
                 Opened::File(file) => return Ok(File::from(file)),
-                Opened::Leased => pause(LEASE_PAUSE),
+                Opened::Leased => sleep(LEASE_PAUSE),
                 Opened::MayWait => {
                     check_may_wait()?;
                     let (options, path) = (self.waiting(), path.to_owned());

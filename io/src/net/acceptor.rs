@@ -12,12 +12,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use fibra_runtime::wait;
+use fibra_runtime::{sleep, wait};
 use socket2::SockRef;
 
 use crate::sys::Direction;
 use crate::waiting::attempt::Attempt;
-use crate::waiting::cancel as op;
 use crate::waiting::convert::Wraps;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::timeouts::Timeout;
@@ -144,7 +143,7 @@ impl<L: AsFd> Acceptor<L> {
         // Relaxed: see `accept`.
         let before = self.exhausted.fetch_add(1, Ordering::Relaxed);
         if !self.io.is_nonblocking() && !wait::unwinds_cancelled() {
-            op::pause(PAUSE * (1 << before.min(PAUSE_DOUBLINGS)));
+            sleep(PAUSE * (1 << before.min(PAUSE_DOUBLINGS)));
         }
     }
 }

@@ -40,8 +40,3 @@ pub(crate) fn cancelled() -> io::Error {
         "a cancelled task does not wait for its sockets, pipes and children",
     )
 }
-
-/// Sleeps, the task or the thread, before it looks again for something without an event.
-pub(crate) fn pause(time: Duration) {
-    fibra_runtime::sleep(time);
-}

@@ -7,9 +7,9 @@ use std::panic::resume_unwind;
 use std::time::Duration;
 
 use fibra_runtime::task::{Builder, Scope, ScopedJoinHandle};
-use fibra_runtime::wait;
+use fibra_runtime::{sleep, wait};
 
-use crate::waiting::cancel::{cancelled, check_may_wait, pause};
+use crate::waiting::cancel::{cancelled, check_may_wait};
 
 /// Spawns a helper task, whose value the operation needs.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn join_helper<T>(task: ScopedJoinHandle<'_, T>) -> io::Result<T> {
             task.cancel();
             break;
         }
-        pause(LOOK);
+        sleep(LOOK);
     }
     task.join().map_err(|error| match error.try_into_panic() {
         Ok(panic) => resume_unwind(panic),

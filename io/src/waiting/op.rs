@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 
 use fibra_runtime::clock;
 use fibra_runtime::wait::{self, Waking};
-use fibra_runtime::{time, unblock};
+use fibra_runtime::{sleep, time, unblock};
 
 use super::attempt::Attempt;
-use super::cancel::{SLICE, check_may_wait, end_by_cancel, pause};
+use super::cancel::{SLICE, check_may_wait, end_by_cancel};
 use super::descriptor::Descriptor;
 use crate::reactor;
 use crate::readiness::Edge;
@@ -244,7 +244,7 @@ fn outcome_of(why: Waking) -> io::Result<bool> {
 /// Pauses before the next poll, longer each time. Returns false once the deadline has passed.
 fn back_off(times: u32, deadline: Option<Instant>) -> bool {
     let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(clock::now()));
-    pause(left.min(BACK_OFF * (1 << times.min(BACK_OFF_DOUBLINGS))));
+    sleep(left.min(BACK_OFF * (1 << times.min(BACK_OFF_DOUBLINGS))));
     !left.is_zero()
 }
 

@@ -20,8 +20,7 @@ use super::address;
 use crate::net::socket::SHORTEST;
 use crate::net::timed_out;
 use crate::sys;
-use crate::waiting::cancel as op;
-use crate::waiting::cancel::SLICE;
+use crate::waiting::cancel::{SLICE, check_may_wait};
 
 /// Opens a connection, by `deadline` if there is one. The descriptor is left as std would have made it.
 pub(super) fn connect(address: &SocketAddr, deadline: Option<Instant>) -> io::Result<net::UnixStream> {
@@ -42,7 +41,7 @@ fn wait_for_room(socket: &Socket, address: &SockAddr, deadline: Option<Instant>)
     let slice = wait::may_end_early().then_some(SLICE);
     loop {
         wait::cancellation_point();
-        op::check_may_wait()?;
+        check_may_wait()?;
         let left = deadline.map(|deadline| deadline.saturating_duration_since(clock::now()));
         if left.is_some_and(|left| left.is_zero()) {
             return Err(timed_out());
