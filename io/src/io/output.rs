@@ -96,28 +96,25 @@ pub struct OutputLock<'a, S: OutputKind> {
 }
 
 /// One of std's two.
-pub trait OutputKind: AsFd + IsTerminal + sealed::Sealed + Sized + 'static {}
+#[expect(private_bounds, reason = "the outputs themselves are private")]
+pub trait OutputKind: AsFd + IsTerminal + HasOutput + Sized + 'static {}
 
 impl OutputKind for io::Stdout {}
 impl OutputKind for io::Stderr {}
 
-mod sealed {
-    pub trait Sealed: Sized + super::AsFd {
-        #[expect(private_interfaces, reason = "it cannot be called outside")]
-        fn output() -> &'static super::Output<Self>;
-    }
+/// Keeps the trait ours.
+trait HasOutput: AsFd + Sized {
+    fn output() -> &'static Output<Self>;
 }
 
-impl sealed::Sealed for io::Stdout {
-    #[expect(private_interfaces, reason = "it cannot be called outside")]
+impl HasOutput for io::Stdout {
     fn output() -> &'static Output<io::Stdout> {
         static OUTPUT: LazyLock<Output<io::Stdout>> = LazyLock::new(|| Output::new(io::stdout()));
         &OUTPUT
     }
 }
 
-impl sealed::Sealed for io::Stderr {
-    #[expect(private_interfaces, reason = "it cannot be called outside")]
+impl HasOutput for io::Stderr {
     fn output() -> &'static Output<io::Stderr> {
         static OUTPUT: LazyLock<Output<io::Stderr>> = LazyLock::new(|| Output::new(io::stderr()));
         &OUTPUT
