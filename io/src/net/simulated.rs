@@ -11,11 +11,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net as unix;
 use std::vec;
 
-use socket2::{Domain, SockAddr, Socket};
+use socket2::{Domain, Protocol, SockAddr, Socket};
 
 use crate::network::{Network, SocketOption, Transport};
 use crate::reactor::simulated::network;
-use crate::sys;
+use crate::sys::stream_socket_nonblocking;
 
 /// Returns the number of the simulated process that the running task belongs to; 0 outside a simulation.
 pub(crate) fn process() -> u64 {
@@ -39,7 +39,7 @@ fn ask<T>(
 pub(super) fn tcp_socket(domain: Domain) -> io::Result<Socket> {
     match network() {
         Some(network) => network.socket(Transport::Stream).map(Socket::from),
-        None => sys::tcp_socket_nonblocking(domain),
+        None => stream_socket_nonblocking(domain, Some(Protocol::TCP)),
     }
 }
 

@@ -133,12 +133,7 @@ pub(crate) fn total(lens: impl Iterator<Item = usize>) -> usize {
     lens.take(MAX_BUFFERS).fold(0, usize::saturating_add)
 }
 
-/// Makes a TCP socket that does not wait in `connect`, and is not inherited by children.
-pub(crate) fn tcp_socket_nonblocking(domain: Domain) -> io::Result<Socket> {
-    stream_socket_nonblocking(domain, Some(Protocol::TCP))
-}
-
-/// Opens a non-blocking stream socket of any family.
+/// Makes a stream socket that does not wait in `connect`, and is not inherited by children.
 pub(crate) fn stream_socket_nonblocking(domain: Domain, protocol: Option<Protocol>) -> io::Result<Socket> {
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd", target_os = "openbsd"))]
     return Socket::new(domain, Type::STREAM.nonblocking(), protocol);
