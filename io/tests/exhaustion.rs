@@ -110,7 +110,7 @@ fn accept_survives_descriptor_exhaustion() {
             })
         };
         until(|| failures.load(Ordering::SeqCst) >= 8);
-        // 1 + 2 + 4 + 8 + 16 + 16 + 16 milliseconds, so it does not spin, and this task ran meanwhile.
+        // It pauses after each, so it does not spin, and this task ran meanwhile.
         assert!(start.elapsed() >= Duration::from_millis(60), "{:?}", start.elapsed());
         drop(hoard);
         let mut streams = server.join();

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use fibra_runtime::{sleep, wait};
@@ -21,10 +21,8 @@ use crate::waiting::convert::Wraps;
 use crate::waiting::descriptor::Descriptor;
 use crate::waiting::timeouts::Timeout;
 
-/// The shortest wait of an accept that has found no descriptor left; it doubles each time in a row.
-const PAUSE: Duration = Duration::from_millis(1);
-/// How often it doubles: up to 16 milliseconds.
-const PAUSE_DOUBLINGS: u32 = 4;
+/// The wait of an accept that has found no descriptor left, in which other tasks may close theirs.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// See the [module](self).
 pub(crate) struct Acceptor<L: AsFd> {
@@ -36,8 +34,6 @@ pub(crate) struct Acceptor<L: AsFd> {
     /// does, until the next connection comes.
     shared: AtomicBool,
     common: Arc<Common>,
-    /// Accepts in a row that found no descriptor left.
-    exhausted: AtomicU32,
 }
 
 /// The common state of clones that `try_clone` makes.
@@ -65,7 +61,7 @@ impl<L: AsFd> Acceptor<L> {
 
     fn new(inner: L, nonblocking: bool, shared: bool, common: Arc<Common>) -> Acceptor<L> {
         let io = Descriptor::new(inner, nonblocking);
-        Acceptor { io, shared: AtomicBool::new(shared), common, exhausted: AtomicU32::new(0) }
+        Acceptor { io, shared: AtomicBool::new(shared), common }
     }
 
     /// Returns true if its connections may inherit unknown timeouts.
@@ -112,13 +108,11 @@ impl<L: AsFd> Acceptor<L> {
     pub(crate) fn accept<T>(&self, accept: impl Fn(&L) -> io::Result<T>) -> io::Result<T> {
         let call = || self.try_accept(&accept).map(Attempt::Done);
         let accepted = self.io.run(Direction::Read, || self.common.limit.left(), call);
-        match &accepted {
-            // Relaxed: a count that sets the length of a pause.
-            Ok(_) if self.exhausted.load(Ordering::Relaxed) != 0 => {
-                self.exhausted.store(0, Ordering::Relaxed)
-            }
-            Err(error) if is_exhaustion(error) => self.pause(),
-            _ => {}
+        if accepted.as_ref().is_err_and(is_exhaustion)
+            && !self.io.is_nonblocking()
+            && !wait::unwinds_cancelled()
+        {
+            sleep(PAUSE);
         }
         accepted
     }
@@ -134,16 +128,6 @@ impl<L: AsFd> Acceptor<L> {
                 Err(error) if was_given_up(&error) => {}
                 outcome => return outcome,
             }
-        }
-    }
-
-    /// Lets the tasks run that would close descriptors.
-    #[cold]
-    fn pause(&self) {
-        // Relaxed: see `accept`.
-        let before = self.exhausted.fetch_add(1, Ordering::Relaxed);
-        if !self.io.is_nonblocking() && !wait::unwinds_cancelled() {
-            sleep(PAUSE * (1 << before.min(PAUSE_DOUBLINGS)));
         }
     }
 }
