@@ -10,6 +10,7 @@ use std::os::fd::BorrowedFd;
 use libc::c_int;
 use socket2::SockAddr;
 
+use super::simulated;
 use super::socket::{Kind, Socket};
 use crate::sys;
 use crate::waiting::attempt::Attempt;
@@ -22,22 +23,12 @@ pub(crate) trait Family: Kind {
     /// For a system call.
     fn to_raw(address: &Self::Address) -> io::Result<SockAddr>;
 
-    /// From a system call, or unnamed if the system gave none.
-    fn to_std(raw: &SockAddr) -> io::Result<Self::Address>;
-
     /// True if a message that was refused found no room in the queue of its receiver, of which this
     /// socket hears nothing.
     fn is_full_elsewhere(fd: BorrowedFd<'_>) -> io::Result<bool>;
 
     /// The sender of a message that the socket has received.
-    fn sender(_fd: BorrowedFd<'_>, from: &SockAddr) -> io::Result<Self::Address> {
-        Self::to_std(from)
-    }
-
-    /// Sends a message that the system has refused with `error`, if there is another way.
-    fn send_refused(_fd: BorrowedFd<'_>, _buf: &[u8], _to: &SockAddr, error: io::Error) -> io::Result<usize> {
-        Err(error)
-    }
+    fn sender(fd: BorrowedFd<'_>, from: &SockAddr) -> io::Result<Self::Address>;
 }
 
 impl<S: Family> Socket<S> {
@@ -128,7 +119,7 @@ impl<S: Family> Socket<S> {
     /// Sends a message to an address, without waiting.
     pub(crate) fn send_to_now(&self, buf: &[u8], receiver: &SockAddr) -> io::Result<usize> {
         sys::send_to(self.fd(), buf, receiver)
-            .or_else(|error| S::send_refused(self.fd(), buf, receiver, error))
+            .or_else(|error| simulated::send_to(self.fd(), buf, receiver, error))
     }
 
     /// Receives, or gives what stands for the end.

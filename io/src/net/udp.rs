@@ -281,21 +281,12 @@ impl Family for net::UdpSocket {
         Ok(SockAddr::from(*address))
     }
 
-    fn to_std(raw: &SockAddr) -> io::Result<SocketAddr> {
-        let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
-        raw.as_socket().ok_or_else(not_ip)
-    }
-
-    /// What a receiver has no room for is lost.
     fn is_full_elsewhere(_fd: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(false)
     }
 
     fn sender(fd: BorrowedFd<'_>, from: &SockAddr) -> io::Result<SocketAddr> {
-        Self::to_std(from).or_else(|error| simulated::sender(fd, from, error))
-    }
-
-    fn send_refused(fd: BorrowedFd<'_>, buf: &[u8], to: &SockAddr, error: io::Error) -> io::Result<usize> {
-        simulated::send_to(fd, buf, to, error)
+        let not_ip = || io::Error::new(io::ErrorKind::InvalidInput, "the socket is of another family");
+        from.as_socket().ok_or_else(not_ip).or_else(|error| simulated::sender(fd, from, error))
     }
 }

@@ -410,11 +410,11 @@ impl Family for net::UnixDatagram {
         address::to_raw(address)
     }
 
-    fn to_std(raw: &SockAddr) -> io::Result<SocketAddr> {
-        address::to_std(raw)
-    }
-
     fn is_full_elsewhere(fd: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(!sys::lacks_room_of_its_own(fd)?)
+    }
+
+    fn sender(_fd: BorrowedFd<'_>, from: &SockAddr) -> io::Result<SocketAddr> {
+        address::to_std(from)
     }
 }
