@@ -38,10 +38,16 @@ impl Command {
 }
 
 mod sealed {
-    pub trait Sealed {}
+    pub trait Sealed {
+        fn command(&mut self) -> &mut super::Command;
+    }
 }
 
-impl sealed::Sealed for Command {}
+impl sealed::Sealed for Command {
+    fn command(&mut self) -> &mut Command {
+        self
+    }
+}
 
 /// Adds what only Unix has to [`Command`]: std's `CommandExt`, for tasks.
 ///
@@ -74,10 +80,14 @@ impl sealed::Sealed for Command {}
 /// ```
 pub trait CommandExt: sealed::Sealed {
     /// Calls [`Command::uid`].
-    fn uid(&mut self, id: u32) -> &mut Command;
+    fn uid(&mut self, id: u32) -> &mut Command {
+        self.command().uid(id)
+    }
 
     /// Calls [`Command::gid`].
-    fn gid(&mut self, id: u32) -> &mut Command;
+    fn gid(&mut self, id: u32) -> &mut Command {
+        self.command().gid(id)
+    }
 
     /// Calls [`Command::pre_exec`].
     ///
@@ -86,44 +96,26 @@ pub trait CommandExt: sealed::Sealed {
     /// As for [`Command::pre_exec`].
     unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
     where
-        F: FnMut() -> io::Result<()> + Send + Sync + 'static;
-
-    /// Calls [`Command::exec`].
-    fn exec(&mut self) -> io::Error;
-
-    /// Calls [`Command::arg0`].
-    fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command;
-
-    /// Calls [`Command::process_group`].
-    fn process_group(&mut self, pgroup: i32) -> &mut Command;
-}
-
-impl CommandExt for Command {
-    fn uid(&mut self, id: u32) -> &mut Command {
-        self.uid(id)
-    }
-
-    fn gid(&mut self, id: u32) -> &mut Command {
-        self.gid(id)
-    }
-
-    unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
-    where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static,
     {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.pre_exec(f) }
+        unsafe { self.command().pre_exec(f) }
     }
 
+    /// Calls [`Command::exec`].
     fn exec(&mut self) -> io::Error {
-        self.exec()
+        self.command().exec()
     }
 
+    /// Calls [`Command::arg0`].
     fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
-        self.arg0(arg)
+        self.command().arg0(arg)
     }
 
+    /// Calls [`Command::process_group`].
     fn process_group(&mut self, pgroup: i32) -> &mut Command {
-        self.process_group(pgroup)
+        self.command().process_group(pgroup)
     }
 }
+
+impl CommandExt for Command {}
