@@ -75,7 +75,7 @@ macro_rules! std_conversions {
 
         impl fmt::Debug for $ours {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.0.fmt(f)
+                self.0.std().fmt(f)
             }
         }
     )+};

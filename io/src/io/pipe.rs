@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -148,13 +147,20 @@ impl<S: AsFd> PipeEnd<S> {
     where
         S: From<OwnedFd>,
     {
-        let clone = S::from(self.expose().as_fd().try_clone_to_owned()?);
+        let clone = S::from(self.std().as_fd().try_clone_to_owned()?);
         Ok(match self {
             PipeEnd::Pipe(pipe) => {
                 PipeEnd::Pipe(Pipe { io: pipe.io.with_clone(clone), shared: Arc::clone(&pipe.shared) })
             }
             PipeEnd::File(file) => PipeEnd::File(file.with_clone(clone)),
         })
+    }
+
+    pub(crate) fn std(&self) -> &S {
+        match self {
+            PipeEnd::Pipe(pipe) => pipe.io.inner(),
+            PipeEnd::File(file) => file.std(),
+        }
     }
 
     /// How long its transfers wait.
@@ -240,16 +246,7 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
     }
 
     fn expose(&self) -> &S {
-        match self {
-            PipeEnd::Pipe(pipe) => pipe.io.inner(),
-            PipeEnd::File(file) => file.expose(),
-        }
-    }
-}
-
-impl<S: AsFd + fmt::Debug> fmt::Debug for PipeEnd<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.expose().fmt(f)
+        self.std()
     }
 }
 

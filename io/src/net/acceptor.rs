@@ -5,7 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -169,11 +168,5 @@ impl<L: AsFd> Wraps<L> for Acceptor<L> {
         self.shared.store(true, Ordering::Relaxed);
         self.common.seen.store(true, Ordering::Relaxed);
         self.std()
-    }
-}
-
-impl<L: AsFd + fmt::Debug> fmt::Debug for Acceptor<L> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.io.fmt(f)
     }
 }

@@ -6,7 +6,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
@@ -233,11 +232,5 @@ impl<S: Kind> Wraps<S> for Socket<S> {
 
     fn expose(&self) -> &S {
         self.std()
-    }
-}
-
-impl<S: AsFd + fmt::Debug> fmt::Debug for Socket<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.io.fmt(f)
     }
 }

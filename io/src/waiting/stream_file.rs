@@ -21,7 +21,6 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -143,6 +142,10 @@ impl<S: AsFd> StreamFile<S> {
     #[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
     pub(crate) fn io(&self) -> &Descriptor<S> {
         &self.io
+    }
+
+    pub(crate) fn std(&self) -> &S {
+        self.io.inner()
     }
 
     pub(crate) fn fd(&self) -> BorrowedFd<'_> {
@@ -358,13 +361,7 @@ impl<S: AsFd> Wraps<S> for StreamFile<S> {
     }
 
     fn expose(&self) -> &S {
-        self.io.inner()
-    }
-}
-
-impl<S: AsFd + fmt::Debug> fmt::Debug for StreamFile<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.io.fmt(f)
+        self.std()
     }
 }
 
