@@ -41,25 +41,17 @@ impl Read for &File {
     /// Once on the pool for all of it, with what is in the file as a hint.
     fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
         match self.0.is_endless() {
-            true => Pieces(self).read_to_end(buf),
+            // By calls of `read`.
+            true => Read::take(self, u64::MAX).read_to_end(buf),
             false => self.0.at_position(|| self.std().read_to_end(buf)),
         }
     }
 
     fn read_to_string(&mut self, buf: &mut String) -> io::Result<usize> {
         match self.0.is_endless() {
-            true => Pieces(self).read_to_string(buf),
+            true => Read::take(self, u64::MAX).read_to_string(buf),
             false => self.0.at_position(|| self.std().read_to_string(buf)),
         }
-    }
-}
-
-/// A file that is read piece by piece, as the trait has it by default.
-struct Pieces<'a>(&'a File);
-
-impl Read for Pieces<'_> {
-    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.0.read(buf)
     }
 }
 
