@@ -6,9 +6,8 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
-use std::time::Duration;
 
-use fibra_runtime::{sleep, unblock};
+use fibra_runtime::unblock;
 use socket2::SockRef;
 
 use super::File;
@@ -17,9 +16,6 @@ use crate::waiting::second_pool::detached;
 
 #[cfg(test)]
 mod tests;
-
-/// The time between two looks whether the holder of a lease has given it up.
-const LEASE_PAUSE: Duration = Duration::from_millis(5);
 
 /// Flags with which no open waits.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -132,21 +128,20 @@ impl OpenOptions {
     ///
     /// # Errors
     ///
-    /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO or a device if the task unwinds from a cancellation, or in
-    /// destructors that end a cancelled task, since it might wait for the other end; or if the task is cancelled while it waits
-    /// there, or in one that unwinds from a panic.
+    /// As [`std::fs::OpenOptions::open`]; and `TimedOut` for a FIFO, a device or a file under a lease if the task unwinds from a
+    /// cancellation, or in destructors that end a cancelled task, since it might wait for another process; or if the task is
+    /// cancelled while it waits there, or in one that unwinds from a panic.
     pub fn open<P: AsRef<Path>>(&self, path: P) -> io::Result<File> {
         let path = path.as_ref();
         loop {
             // It runs to its end before the task goes on, so that it changes nothing later.
             match unblock(|| self.open_in_bounded_time(path))? {
                 Opened::File(file) => return Ok(File::from(file)),
-                Opened::Leased => sleep(LEASE_PAUSE),
                 Opened::MayWait => {
                     check_may_wait()?;
                     let (options, path) = (self.waiting(), path.to_owned());
                     match detached(move || options.open(path)) {
-                        // Another file has taken the name meanwhile, and is to be made or emptied.
+                        // The lease is given up, or another file has taken the name: it is to be made or emptied.
                         Ok(file) if !self.may_wait(&file.metadata()?) => {}
                         Err(error) if error.kind() == ErrorKind::NotFound && self.creates => {}
                         outcome => return outcome.map(File::from),
@@ -181,7 +176,7 @@ impl OpenOptions {
         let mut options = self.inner.clone();
         let file = match options.custom_flags(self.flags | libc::O_NONBLOCK).open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Opened::Leased),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Opened::MayWait),
             // A FIFO without a reader.
             Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {
                 return match fs::metadata(path) {
@@ -218,10 +213,8 @@ impl OpenOptions {
 #[derive(Debug)]
 enum Opened {
     File(fs::File),
-    /// A FIFO or a device.
+    /// A FIFO or a device, or a file of which another process has a lease.
     MayWait,
-    /// A file of which another process has a lease, which it has been asked to give up.
-    Leased,
 }
 
 impl File {

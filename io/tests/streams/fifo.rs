@@ -353,3 +353,26 @@ fn a_task_that_waits_for_a_fifo_does_not_hold_its_worker() {
         });
     });
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_open_waits_until_a_lease_is_given_up() {
+    in_tasks(|| {
+        let scratch = Scratch::new();
+        let path = scratch.file("leased", b"text");
+        let holder = std::fs::File::open(&path).unwrap();
+        // SAFETY: it takes numbers alone, and the descriptor is open.
+        let lease = |kind: libc::c_int| unsafe { libc::fcntl(holder.as_raw_fd(), libc::F_SETLEASE, kind) };
+        // SAFETY: it takes numbers alone. The signal tells the holder that its lease is wanted.
+        unsafe { libc::signal(libc::SIGIO, libc::SIG_IGN) };
+        if lease(libc::F_RDLCK) != 0 {
+            return eprintln!("this file system has no leases");
+        }
+        let opener = spawn(move || File::options().write(true).truncate(true).open(&path).map(drop));
+        crate::common::nap(20);
+        assert!(!opener.is_finished());
+        assert_eq!(lease(libc::F_UNLCK), 0);
+        opener.join().unwrap().unwrap();
+        assert_eq!(holder.metadata().unwrap().len(), 0);
+    });
+}
