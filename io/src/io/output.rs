@@ -237,7 +237,7 @@ impl<S: OutputKind> Write for OutputLock<'_, S> {
     }
 
     fn write_vectored(&mut self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        unless_closed(self.output.file.write(bufs), sys::total(bufs.iter().map(|buf| buf.len())))
+        unless_closed(self.output.file.write(bufs), sys::total(bufs))
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -178,7 +178,7 @@ impl<S: AsFd> PipeEnd<S> {
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match self {
             PipeEnd::Pipe(pipe) => {
-                let is_empty = sys::total(bufs.iter().map(|buf| buf.len())) == 0;
+                let is_empty = sys::total(bufs) == 0;
                 pipe.run(Direction::Read, is_empty, |fd, by_mode| read(fd, bufs, by_mode))
             }
             PipeEnd::File(file) => file.read(bufs),
@@ -192,7 +192,7 @@ impl<S: AsFd> PipeEnd<S> {
     pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
         match self {
             PipeEnd::Pipe(pipe) => {
-                let is_empty = sys::total(bufs.iter().map(|buf| buf.len())) == 0;
+                let is_empty = sys::total(bufs) == 0;
                 pipe.run(Direction::Write, is_empty, |fd, by_mode| write(fd, bufs, by_mode))
             }
             PipeEnd::File(file) => file.write(bufs),

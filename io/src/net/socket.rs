@@ -186,7 +186,7 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        match sys::total(bufs.iter().map(|buf| buf.len())) {
+        match sys::total(bufs) {
             // Of `readv(2)`, which std calls, the socket does not even hear then.
             0 => {
                 wait::charge();
@@ -207,7 +207,7 @@ impl<S: Kind> Socket<S> {
     }
 
     pub(crate) fn write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<usize> {
-        match sys::total(bufs.iter().map(|buf| buf.len())) {
+        match sys::total(bufs) {
             // As for a read.
             0 => {
                 wait::charge();

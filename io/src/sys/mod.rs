@@ -11,6 +11,7 @@
 //! * a wait for less than a millisecond, or the answer that it cannot ([`wait_readable_briefly`]).
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::ops::Deref;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
@@ -129,8 +130,8 @@ pub(crate) fn peer_cred(fd: BorrowedFd<'_>) -> io::Result<(libc::uid_t, libc::gi
 }
 
 /// Bytes that one vectored call can move.
-pub(crate) fn total(lens: impl Iterator<Item = usize>) -> usize {
-    lens.take(MAX_BUFFERS).fold(0, usize::saturating_add)
+pub(crate) fn total(bufs: &[impl Deref<Target = [u8]>]) -> usize {
+    bufs.iter().take(MAX_BUFFERS).fold(0, |sum, buf| sum.saturating_add(buf.len()))
 }
 
 /// Makes a stream socket that does not wait in `connect`, and is not inherited by children.

@@ -174,7 +174,7 @@ impl<S: AsFd> StreamFile<S> {
                 None => self.at_position(|| file::read(fd, bufs)),
             };
         }
-        let room = sys::total(bufs.iter().map(|buf| buf.len()));
+        let room = sys::total(bufs);
         if room == 0 {
             return in_vain(|| file::read(fd, bufs));
         }
@@ -204,7 +204,7 @@ impl<S: AsFd> StreamFile<S> {
         if !self.is_endless {
             return self.at_position(|| file::write(fd, bufs));
         }
-        if sys::total(bufs.iter().map(|buf| buf.len())) == 0 {
+        if sys::total(bufs) == 0 {
             return in_vain(|| file::write(fd, bufs));
         }
         loop {
@@ -256,7 +256,7 @@ impl<S: AsFd> StreamFile<S> {
     ) -> Option<io::Result<usize>> {
         // Relaxed: see `Busy`.
         let is_busy = matches!(place, Place::Position) && self.is_busy();
-        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        let len = sys::total(bufs);
         if !wait::in_task() || is_busy || len > IN_PLACE_MAX || !self.shared.may_try() {
             return None;
         }

@@ -148,7 +148,7 @@ unsafe impl<S: Kind> Reads for net::Socket<S> {
     }
 
     fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
-        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        let len = sys::total(bufs);
         sys::recv_vectored(self.fd(), bufs).map(|n| self.io().have_read(n, len))
     }
 }
@@ -159,7 +159,7 @@ impl<S: Kind> Writes for net::Socket<S> {
     }
 
     fn try_write_vectored(&self, bufs: &[IoSlice<'_>]) -> io::Result<Attempt<usize>> {
-        let len = sys::total(bufs.iter().map(|buf| buf.len()));
+        let len = sys::total(bufs);
         sys::send_vectored(self.fd(), bufs).map(|n| Attempt::written(n, len))
     }
 
