@@ -229,15 +229,7 @@ impl Handle {
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
         let token = Token(self.registrations.insert(source));
         let registration = Registration { handle: Arc::clone(self), token };
-        let registered = match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
-            // Left behind by one whose number was another file for a while: it could not be taken
-            // out then, and hears again now.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                self.registry.reregister(&mut SourceFd(&fd), token, INTEREST)
-            }
-            outcome => outcome,
-        };
-        match registered {
+        match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
             Ok(()) => Ok(registration),
             Err(error) => {
                 registration.forget();
