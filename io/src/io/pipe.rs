@@ -233,8 +233,7 @@ impl<S: AsFd> Wraps<S> for PipeEnd<S> {
             return PipeEnd::File(StreamFile::adopt(inner));
         }
         let nonblocking = SockRef::from(&inner).nonblocking().unwrap_or(false);
-        let io = Descriptor::new(inner, nonblocking);
-        io.recheck_writes(nature.keeps_shutdown_from_writers());
+        let io = Descriptor::new(inner, nonblocking).recheck_writes(nature.keeps_shutdown_from_writers());
         PipeEnd::Pipe(Pipe { io, shared: Arc::default() })
     }
 

@@ -95,8 +95,7 @@ impl<S: Kind> Socket<S> {
     }
 
     fn new(inner: S, short_reads_drain: bool, hears: bool) -> Socket<S> {
-        let io = Descriptor::new(inner, false).short_reads_drain(short_reads_drain);
-        io.recheck_writes(!hears);
+        let io = Descriptor::new(inner, false).short_reads_drain(short_reads_drain).recheck_writes(!hears);
         Socket { io, timeouts: OnceLock::new() }
     }
 

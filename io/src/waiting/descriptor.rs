@@ -24,7 +24,7 @@ pub(crate) struct Descriptor<S: AsFd> {
     /// The mode that the user has set. Kept here, since clones share the mode of the open file.
     nonblocking: AtomicBool,
     /// See [`recheck_writes`](Descriptor::recheck_writes).
-    rechecks_writes: AtomicBool,
+    rechecks_writes: bool,
     /// See [`short_reads_drain`](Descriptor::short_reads_drain).
     short_reads_drain: bool,
     inner: S,
@@ -35,8 +35,7 @@ impl<S: AsFd> Descriptor<S> {
         let fd = inner.as_fd().as_raw_fd();
         let link = Link { registered: Registered::new(fd), fd };
         let nonblocking = AtomicBool::new(nonblocking);
-        let rechecks_writes = AtomicBool::new(false);
-        Descriptor { link, nonblocking, rechecks_writes, short_reads_drain: false, inner }
+        Descriptor { link, nonblocking, rechecks_writes: false, short_reads_drain: false, inner }
     }
 
     /// Wraps another descriptor of this open file, with this one's properties.
@@ -44,21 +43,20 @@ impl<S: AsFd> Descriptor<S> {
     /// From now on each has a mode of its own.
     pub(crate) fn with_clone(&self, clone: S) -> Descriptor<S> {
         Descriptor {
-            rechecks_writes: self.rechecks_writes().into(),
+            rechecks_writes: self.rechecks_writes,
             short_reads_drain: self.short_reads_drain,
             ..Descriptor::new(clone, self.is_nonblocking())
         }
     }
 
     /// Lets a wait to write recheck now and then, for events that the kernel does not report.
-    pub(crate) fn recheck_writes(&self, recheck: bool) {
-        // Relaxed: a wait that misses it has begun before.
-        self.rechecks_writes.store(recheck, Ordering::Relaxed);
+    pub(crate) fn recheck_writes(mut self, recheck: bool) -> Descriptor<S> {
+        self.rechecks_writes = recheck;
+        self
     }
 
     pub(crate) fn rechecks_writes(&self) -> bool {
-        // Relaxed: see `recheck_writes`.
-        self.rechecks_writes.load(Ordering::Relaxed)
+        self.rechecks_writes
     }
 
     /// Sets whether a short read means that the descriptor is drained.

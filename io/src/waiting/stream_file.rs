@@ -125,8 +125,7 @@ impl<S: AsFd> StreamFile<S> {
     pub(crate) fn patient(inner: S) -> StreamFile<S> {
         let nature = file::nature(inner.as_fd());
         let is_endless = nature.is_endless();
-        let io = Descriptor::new(inner, false);
-        io.recheck_writes(nature.keeps_shutdown_from_writers());
+        let io = Descriptor::new(inner, false).recheck_writes(nature.keeps_shutdown_from_writers());
         let identity = file::identity(io.fd()).filter(|_| is_endless);
         let locks = identity.map_or_else(Arc::default, TransferLocks::of);
         let shared = Shared { locks, ..Shared::default() };
