@@ -14,16 +14,16 @@
 //! A file that came in non-blocking mode is not waited for, unless it is a standard stream. A plain
 //! thread makes the plain call.
 //!
-//! A file system that refuses `RWF_NOWAIT` is asked once for each open file. A call at the file's
-//! position holds a lock of the kernel. While such a call is on the pool, no task tries the
-//! position in place, where it would block a worker.
+//! A file system that refuses `RWF_NOWAIT` is asked each time: that costs little beside the way to
+//! the pool. A call at the file's position holds a lock of the kernel. While such a call is on the
+//! pool, no task tries the position in place, where it would block a worker.
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice, IoSliceMut, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use fibra_runtime::clock;
@@ -57,8 +57,6 @@ pub(crate) struct StreamFile<S: AsFd> {
 /// State of an open file that its descriptors share.
 #[derive(Default)]
 struct Shared {
-    /// True once the file has refused a call that does not wait.
-    refuses: AtomicBool,
     /// Calls at its position that are on the pool or on their way there.
     busy: AtomicUsize,
     limit: Timeout,
@@ -84,23 +82,6 @@ impl TransferLocks {
             all.insert(identity, Arc::downgrade(&locks));
             locks
         })
-    }
-}
-
-impl Shared {
-    fn may_try(&self) -> bool {
-        // Relaxed: a wrong answer costs a system call in vain.
-        !self.refuses.load(Ordering::Relaxed)
-    }
-
-    /// Returns true if `outcome` says that no such call may be made, and keeps that.
-    fn note<T>(&self, outcome: &io::Result<T>) -> bool {
-        let refused = outcome.as_ref().is_err_and(file::is_refusal);
-        if refused {
-            // Relaxed: see `may_try`.
-            self.refuses.store(true, Ordering::Relaxed);
-        }
-        refused
     }
 }
 
@@ -256,7 +237,7 @@ impl<S: AsFd> StreamFile<S> {
         // Relaxed: see `Busy`.
         let is_busy = matches!(place, Place::Position) && self.is_busy();
         let len = sys::total(bufs);
-        if !wait::in_task() || is_busy || len > IN_PLACE_MAX || !self.shared.may_try() {
+        if !wait::in_task() || is_busy || len > IN_PLACE_MAX {
             return None;
         }
         let outcome = file::read_nowait(self.fd(), bufs, place);
@@ -269,10 +250,7 @@ impl<S: AsFd> StreamFile<S> {
                 Some(outcome)
             }
             // The call that may block says what is wrong, if something is.
-            Err(_) => {
-                self.shared.note(&outcome);
-                None
-            }
+            Err(_) => None,
         }
     }
 
@@ -292,11 +270,9 @@ impl<S: AsFd> StreamFile<S> {
 
     /// Reads what can be had without waiting.
     fn look_for_data(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<Look>> {
-        if self.shared.may_try() {
-            let outcome = read_piece(self.fd(), bufs);
-            if !self.shared.note(&outcome) {
-                return outcome.map(|n| Attempt::Done(Look::Moved(n)));
-            }
+        match read_piece(self.fd(), bufs) {
+            Err(error) if file::is_refusal(&error) => {}
+            outcome => return outcome.map(|n| Attempt::Done(Look::Moved(n))),
         }
         match self.io.is_nonblocking() {
             true => file::read(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n))),
@@ -310,11 +286,9 @@ impl<S: AsFd> StreamFile<S> {
             // A socket has a flag of its own.
             return sys::send_vectored(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n)));
         }
-        if self.shared.may_try() {
-            let outcome = file::write_nowait(self.fd(), bufs);
-            if !self.shared.note(&outcome) {
-                return outcome.map(|n| Attempt::Done(Look::Moved(n)));
-            }
+        match file::write_nowait(self.fd(), bufs) {
+            Err(error) if file::is_refusal(&error) => {}
+            outcome => return outcome.map(|n| Attempt::Done(Look::Moved(n))),
         }
         match self.io.is_nonblocking() {
             true => file::write(self.fd(), bufs).map(|n| Attempt::Done(Look::Moved(n))),
