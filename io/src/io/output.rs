@@ -2,7 +2,6 @@
 
 #![forbid(unsafe_code)]
 
-use std::borrow::Cow;
 use std::fmt;
 use std::io::{self, IoSlice, IsTerminal, Write};
 use std::marker::PhantomData;
@@ -219,18 +218,6 @@ impl<S: OutputKind> OutputStream<S> {
     }
 }
 
-/// The text of `args`, made before the lock is taken: users' code makes it.
-fn text(args: fmt::Arguments<'_>) -> io::Result<Cow<'static, str>> {
-    match args.as_str() {
-        Some(text) => Ok(Cow::Borrowed(text)),
-        None => {
-            let mut text = String::new();
-            fmt::write(&mut text, args).map_err(|_| io::Error::other("formatter error"))?;
-            Ok(Cow::Owned(text))
-        }
-    }
-}
-
 impl<S: OutputKind> Write for OutputLock<'_, S> {
     fn write(&mut self, buf: &[u8]) -> io::Result<usize> {
         self.write_vectored(&[IoSlice::new(buf)])
@@ -245,7 +232,7 @@ impl<S: OutputKind> Write for OutputLock<'_, S> {
     }
 
     fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
-        self.write_all(text(args)?.as_bytes())
+        self.write_all(fmt::format(args).as_bytes())
     }
 }
 
@@ -267,7 +254,8 @@ impl<S: OutputKind> Write for &OutputStream<S> {
     }
 
     fn write_fmt(&mut self, args: fmt::Arguments<'_>) -> io::Result<()> {
-        self.write_all(text(args)?.as_bytes())
+        // Before the lock is taken: users' code makes the text.
+        self.write_all(fmt::format(args).as_bytes())
     }
 }
 
