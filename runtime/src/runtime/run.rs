@@ -29,10 +29,18 @@ where
     F: FnOnce() -> T + Send,
     T: Send,
 {
+    let (mut f, mut value) = (Some(f), None);
+    run_erased(shared, &mut || value = f.take().map(|f| f()));
+    value.expect("the task that calls `f` has returned")
+}
+
+/// Not generic, so that programs and tests compile it once, not for each closure that they run.
+#[track_caller]
+fn run_erased(shared: &Arc<Shared>, call: &mut (dyn FnMut() + Send)) {
     refuse_inside_a_task();
-    // SAFETY: the handle is joined below before anything that `f` borrows can go: `join` on a plain thread ends only when
-    // the task is done, or dropped un-run by a runtime that is ending.
-    let handle = unsafe { Builder::main(shared.config.main_stack_size).spawn_erased_on(shared, f) };
+    // SAFETY: the handle is joined below before anything that `call` borrows can go: `join` on a plain thread ends only
+    // when the task is done, or dropped un-run by a runtime that is ending.
+    let handle = unsafe { Builder::main(shared.config.main_stack_size).spawn_erased_on(shared, call) };
     let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
     let result = match thread_deadlines::earliest() {
         None => handle.join(),
