@@ -24,11 +24,12 @@ pub(crate) enum Side<T> {
     Thread(thread::JoinHandle<T>),
 }
 
-/// Starts one.
+/// Starts one. What it runs is boxed, so that its start is compiled once for each `T`, not for each closure.
 pub(crate) fn beside<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Side<T> {
+    let f: Box<dyn FnOnce() -> T + Send> = Box::new(f);
     match wait::in_task() {
         true => Side::Task(fibra_runtime::spawn(f)),
-        false => beside_in_a_thread(f),
+        false => Side::Thread(spawn_noted(f)),
     }
 }
 
@@ -39,10 +40,10 @@ thread_local! {
 
 /// Starts a thread beside the test, also where that is a task.
 pub(crate) fn beside_in_a_thread<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> Side<T> {
-    Side::Thread(spawn_noted(f))
+    Side::Thread(spawn_noted(Box::new(f)))
 }
 
-fn spawn_noted<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+fn spawn_noted<T: Send + 'static>(f: Box<dyn FnOnce() -> T + Send>) -> thread::JoinHandle<T> {
     let (place, told) = mpsc::channel();
     let thread = thread::spawn(move || {
         let own = fs::read_link("/proc/thread-self").expect("a thread finds itself");
