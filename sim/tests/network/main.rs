@@ -4,9 +4,9 @@ mod faults;
 mod streams;
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{IpAddr, Shutdown, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fibra::net::{Keepalive, TcpListener, TcpSocket, TcpStream, UdpSocket};
