@@ -52,7 +52,6 @@ mod stack {
     pub(crate) mod guard;
     pub(crate) mod handle;
     pub(crate) mod pool;
-    pub(crate) mod pool_queue;
     pub(crate) mod region;
     pub(crate) mod size;
     pub(crate) mod stacks;

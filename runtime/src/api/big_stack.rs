@@ -13,7 +13,7 @@ use crate::base::clock;
 use crate::coroutine::own_stack::on_own_stack;
 use crate::coroutine::switch::Coroutine;
 use crate::scheduler::current;
-use crate::scheduler::start::STACK_RETRY;
+use crate::scheduler::stack_queue::STACK_RETRY;
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
 use crate::tasks::context;
@@ -109,10 +109,7 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
                     && clock::machine().saturating_duration_since(begin) < patience => {}
-            (taken, _) => {
-                current::with_worker(Worker::stop_waiting_for_big_stack);
-                return taken;
-            }
+            (taken, _) => return taken,
         }
         sleep::sleep_shielded(STACK_RETRY);
     }

@@ -302,6 +302,7 @@ impl<R: From<Runtime>> Builder<R> {
             injector: queue::Shared::new(),
             idle: Idle::new(workers),
             stacks: Stacks::new(self.stacks)?,
+            stack_queue: Default::default(),
             reserve: Stacks::new(reserve)?,
             pool: pool::Pool::new(self.blocking, format!("{}-blocking", self.threads.name)),
             outside: Default::default(),

@@ -32,6 +32,7 @@ pub(crate) mod runtimes;
 pub(crate) mod samples;
 pub(crate) mod shared;
 pub(crate) mod simulated;
+pub(crate) mod stack_queue;
 pub(crate) mod start;
 pub(crate) mod task_counts;
 pub(crate) mod task_panic;

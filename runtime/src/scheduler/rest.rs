@@ -8,7 +8,7 @@ use crate::base::clock;
 use crate::scheduler::event::Event;
 use crate::scheduler::idle::Sight;
 use crate::scheduler::polling;
-use crate::scheduler::start::STACK_RETRY;
+use crate::scheduler::stack_queue::STACK_RETRY;
 use crate::scheduler::tuning::{WATCH_FIRST, WATCH_MOST};
 use crate::scheduler::worker::Worker;
 use crate::stack::exchange::Trim;
@@ -42,7 +42,7 @@ impl Worker {
             if self.shared.is_ending() && self.shared.end_if_quiescent() {
                 return false;
             }
-            self.stacks.borrow_mut().answer();
+            self.share_stacks();
             if self.search() || self.jump() || self.poll() {
                 return true;
             }
@@ -66,7 +66,7 @@ impl Worker {
     fn search(&self) -> bool {
         if self.lacks_stacks() {
             self.retry_stackless();
-            return !self.local.is_empty();
+            return self.has_work();
         }
         self.lacking_since.set(None);
         if !self.searching.get() {
@@ -192,7 +192,6 @@ impl Worker {
     fn sees_work(&self, sight: Sight) -> bool {
         self.has_work()
             || (!self.shared.injector.is_empty() && !self.lacks_stacks())
-            || (self.lacks_stacks() && self.stacks.borrow().is_next())
             || (sight == Sight::Nothing && self.sees_startable())
             || self.must_check_shutdown()
             || self.may_jump()

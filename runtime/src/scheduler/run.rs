@@ -203,7 +203,7 @@ impl Worker {
         if self.lacks_stacks() {
             self.retry_stackless();
         }
-        self.stacks.borrow_mut().answer();
+        self.share_stacks();
         self.check_shutdown();
     }
 
@@ -361,6 +361,9 @@ impl Worker {
         let (at, slot) = header.registered();
         self.shared.blocks[at].registry.leave(slot);
         self.ended(task);
+        if self.lacks_stacks() {
+            self.retry_stackless();
+        }
     }
 
     /// Counts a task as ended and gives up the runtime's count of it.
@@ -369,9 +372,6 @@ impl Worker {
         // no registry.
         unsafe { task.release() };
         self.block.counters.tasks.finish();
-        if self.lacks_stacks() {
-            self.retry_stackless();
-        }
     }
 }
 

@@ -17,6 +17,7 @@ use crate::scheduler::ending::Ending;
 use crate::scheduler::idle::Idle;
 use crate::scheduler::oracle::Oracle;
 use crate::scheduler::queue;
+use crate::scheduler::stack_queue::StackQueue;
 use crate::scheduler::task_counts::{Counts, alive};
 use crate::scheduler::task_panic::TaskPanicHook;
 use crate::scheduler::virtual_time::VirtualTime;
@@ -82,6 +83,7 @@ pub(crate) struct Shared {
     pub(crate) injector: queue::Shared,
     pub(crate) idle: Idle,
     pub(crate) stacks: Arc<Stacks>,
+    pub(crate) stack_queue: CachePadded<StackQueue>,
     /// Stacks beyond all limits, for the destructors of tasks that found none.
     pub(crate) reserve: Arc<Stacks>,
     /// The blocking pool, which stands on a higher floor.

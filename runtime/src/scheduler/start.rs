@@ -10,6 +10,7 @@ use crate::base::clock;
 use crate::coroutine::stop::Body;
 use crate::scheduler::block::Block;
 use crate::scheduler::current;
+use crate::scheduler::stack_queue::STACK_RETRY;
 use crate::scheduler::tuning::{MARGIN_DETACHED, MARGIN_HELD};
 use crate::scheduler::worker::Worker;
 use crate::stack::handle::Stack;
@@ -17,9 +18,6 @@ use crate::tasks::header::{Nature, TaskRef};
 use crate::tasks::join_error::JoinError;
 use crate::tasks::raw;
 use crate::tasks::task::Task;
-
-/// The interval between two tries for a stack, while a task waits for one.
-pub(crate) const STACK_RETRY: Duration = Duration::from_millis(2);
 
 /// How many tasks a worker with armed timers gives to workers at rest in each [`GIFT_SPAN`].
 ///
@@ -40,20 +38,17 @@ impl Worker {
             return false;
         }
         self.tracer.time_passes();
+        if self.lacks_stacks() {
+            self.stackless.borrow_mut().push_back(task);
+            return false;
+        }
         match self.take_stack(task) {
             Ok(stack) => {
-                if !self.lacks_stacks() {
-                    self.lacking_since.set(None);
-                }
+                self.lacking_since.set(None);
                 self.start_on(stack, task, if self.is_unwanted(task) { never_entered } else { body })
             }
-            Err(error) if error.kind() == io::ErrorKind::OutOfMemory => {
-                self.wait_for_stack(task);
-                false
-            }
-            // Waiting cannot help: the size fits into no address space.
             Err(error) => {
-                self.end_unrun(task, error);
+                self.found_no_stack(task, error);
                 false
             }
         }
@@ -130,34 +125,40 @@ impl Worker {
     ///
     /// If there is none, it asks the other workers: later tries may find one.
     pub(crate) fn take_stack_of(&self, size: usize) -> io::Result<Stack> {
-        self.stacks.borrow_mut().take_before_others(size).inspect_err(|_| self.unpark_others())
+        self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.ask_for_stacks())
     }
 
-    /// Ends what a failed [`take_stack_of`](Self::take_stack_of) may have begun: its task has a stack, or has given up.
-    ///
-    /// Another task here that waits for a big stack asks again.
-    pub(crate) fn stop_waiting_for_big_stack(&self) {
-        if !self.lacks_stacks() {
-            self.leave_stack_queue();
-        }
-    }
-
-    /// Leaves the queue for stacks, and wakes the worker whose turn it is then.
-    fn leave_stack_queue(&self) {
-        if self.stacks.borrow().leave_queue() {
-            self.unpark_others();
-        }
-    }
-
-    /// Gives a stack back, and wakes the other workers if one of them waits for stacks.
+    /// Gives a stack back. If other workers wait for it, this one waits behind them for the next.
     pub(crate) fn give_stack(&self, stack: Stack) {
-        let mut stacks = self.stacks.borrow_mut();
-        stacks.give(stack);
-        if stacks.answer() {
-            self.unpark_others();
+        self.stacks.borrow_mut().give(stack);
+        // Where nothing but the system limits stacks, a stack may be of no use to a worker that waits.
+        if self.share_stacks() && self.shared.stacks.is_limited() {
+            self.await_stack();
+            self.lacking_since.set(None);
         }
         self.trim_owed.set(true);
-        self.came_back.set(true);
+    }
+
+    /// Gives the unused stacks of this worker to the workers that wait for some.
+    ///
+    /// Returns true if it gave some, and none is left over.
+    #[inline]
+    pub(crate) fn share_stacks(&self) -> bool {
+        self.shared.stack_queue.is_led_by_another(self.block.index) && self.give_up_stacks()
+    }
+
+    #[cold]
+    fn give_up_stacks(&self) -> bool {
+        let mut stacks = self.stacks.borrow_mut();
+        let given = stacks.len();
+        if given == 0 {
+            return false;
+        }
+        stacks.empty();
+        let now = clock::machine();
+        let next = (0..given).map_while(|_| self.shared.stack_queue.next(now));
+        let told = next.inspect(|index| self.shared.blocks[*index].unpark_if_parked()).count();
+        told == given
     }
 
     fn bind(&self, task: TaskRef, stack: Stack, body: Body) {
@@ -170,10 +171,7 @@ impl Worker {
 
     pub(crate) fn take_back(&self, task: TaskRef, stack: Stack) {
         match task.header().on_reserve.get() {
-            true => {
-                self.reserve.borrow_mut().give(stack);
-                self.came_back.set(true);
-            }
+            true => self.reserve.borrow_mut().give(stack),
             false => self.give_stack(stack),
         }
     }
@@ -247,20 +245,17 @@ impl Worker {
         (self.block.index + step) % workers
     }
 
-    /// Puts aside a task that found no stack. No task starts before it.
-    fn wait_for_stack(&self, task: TaskRef) {
-        self.stackless.borrow_mut().push_back(task);
-        self.note_lack();
-        self.ask_for_stacks();
-    }
-
-    /// Notes that a task waits for a stack. A task behind a refused one has waited as long.
-    fn note_lack(&self) {
-        if self.lacks_stack.replace(true) {
-            return;
+    /// Lets no task start here before the tasks that wait for a stack, and tries for them again soon.
+    ///
+    /// A task behind a refused one has waited as long.
+    fn await_stack(&self) {
+        let now = clock::machine();
+        self.next_retry.set(now + STACK_RETRY);
+        self.lacking_since.set(self.lacking_since.get().or(Some(now)));
+        if !self.lacks_stack.replace(true) {
+            self.keep_started();
         }
-        self.lacking_since.set(self.lacking_since.get().or_else(|| Some(clock::machine())));
-        self.keep_started();
+        self.ask_for_stacks();
     }
 
     /// Moves the started tasks from the stealable queue, which waits for stacks, to the local one.
@@ -287,57 +282,68 @@ impl Worker {
         self.lacks_stack.get()
     }
 
+    /// Enters the queue for stacks, and wakes sleeping workers to look for stacks that they do not use.
     fn ask_for_stacks(&self) {
-        self.next_retry.set(clock::machine() + STACK_RETRY);
-        self.unpark_others();
-    }
-
-    /// Wakes sleeping workers to look for stacks that they do not use, or for a stack that came
-    /// back for them.
-    pub(crate) fn unpark_others(&self) {
+        self.shared.stack_queue.enter(self.block.index);
         self.peers().for_each(|block| block.unpark_if_parked());
     }
 
-    /// Tries again for the first stackless task: when a stack came back here or it is this worker's turn to take one, and
-    /// now and then.
+    /// Tries again for the tasks that wait for a stack: when one came back here or it is this worker's
+    /// turn, and now and then.
     pub(crate) fn retry_stackless(&self) {
-        let may_find_one = self.came_back.replace(false) || self.stacks.borrow().is_next();
-        if may_find_one || clock::machine() >= self.next_retry.get() {
-            self.retry_first();
+        let now = clock::machine();
+        let is_due = now >= self.next_retry.get();
+        let has_turn = || self.shared.stack_queue.admits(self.block.index, is_due, now);
+        if self.stacks.borrow().has_any() || has_turn() {
+            while self.retry_first() {}
         }
     }
 
-    /// Tries for the first stackless task, and ends it before it ran when no stack came free for too
-    /// long.
-    fn retry_first(&self) {
-        let Some(task) = self.stackless.borrow().front().copied() else { return self.lacks_stack.set(false) };
+    /// Tries for the first task that waits for a stack. Returns true if it waits no more, and the next
+    /// one may find a stack as well.
+    fn retry_first(&self) -> bool {
+        let Some(task) = self.stackless.borrow_mut().pop_front() else {
+            self.shared.stack_queue.leave(self.block.index);
+            self.lacks_stack.set(false);
+            return false;
+        };
         if is_taken_back(task) {
-            self.leave_stackless();
-            return self.ended(task);
+            self.ended(task);
+            return true;
         }
         match self.take_stack(task) {
             Ok(stack) => {
-                self.leave_stackless();
+                self.shared.stack_queue.leave(self.block.index);
                 if self.start_on(stack, task, body_in_turn) {
                     // The tasks behind it have only waited in the queue.
                     self.lacking_since.set(Some(clock::machine()));
                     self.local.push(task);
                 }
+                true
             }
-            Err(error) if self.is_cancelled_for_shutdown(task) || self.waited_enough() => {
-                self.leave_stackless();
-                self.end_unrun(task, error);
+            Err(error) => {
+                self.found_no_stack(task, error);
+                false
             }
-            Err(_) => self.ask_for_stacks(),
         }
     }
 
-    /// Takes the first stackless task out. The next one waits behind those of other workers.
-    fn leave_stackless(&self) {
-        let mut stackless = self.stackless.borrow_mut();
-        stackless.pop_front();
-        self.lacks_stack.set(!stackless.is_empty());
-        self.leave_stack_queue();
+    /// Lets the next task to start wait for a stack, or ends it before it ran when none came free for
+    /// too long.
+    fn found_no_stack(&self, task: TaskRef, error: io::Error) {
+        // Waiting cannot help where the size fits into no address space.
+        let is_hopeless = error.kind() != io::ErrorKind::OutOfMemory;
+        if is_hopeless || self.is_cancelled_for_shutdown(task) || self.waited_enough() {
+            self.end_unrun(task, error);
+        } else {
+            self.wait_first(task);
+        }
+    }
+
+    /// Puts a task before all that wait for a stack.
+    fn wait_first(&self, task: TaskRef) {
+        self.stackless.borrow_mut().push_front(task);
+        self.await_stack();
     }
 
     /// Returns true if no stack came free for too long.
@@ -376,11 +382,7 @@ impl Worker {
                 self.ended(task);
             }
             // Other tasks run on the reserve, and will give it back.
-            Err(_) => {
-                self.stackless.borrow_mut().push_front(task);
-                self.note_lack();
-                self.next_retry.set(clock::machine() + STACK_RETRY);
-            }
+            Err(_) => self.wait_first(task),
         }
     }
 }

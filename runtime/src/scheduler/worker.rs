@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `run.rs` | the loop: the next task, its run, and what its stop means |
 //! | `start.rs` | the first run of a task: where, on which stack |
+//! | `stack_queue.rs` | the workers that wait for a stack |
 //! | `rest.rs` | a worker without work: search, poll, park |
 //! | `polling.rs` | decides whether to poll before a park |
 //! | `looks.rs` | what a thief saw of the other workers' queues |
@@ -104,8 +105,6 @@ pub(crate) struct Worker {
     pub(super) stacks: RefCell<Pool>,
     /// Stacks for the destructors of tasks that found no stack. One is warm from the start.
     pub(super) reserve: RefCell<pool::Pool>,
-    /// A stack was given back since the last attempt to find a stack for a waiting task.
-    pub(super) came_back: Cell<bool>,
     pub(super) driver: RefCell<Box<dyn Driver>>,
     pub(super) driver_handle: Arc<dyn Any + Send + Sync>,
     pub(super) driver_id: Id,
@@ -132,8 +131,9 @@ pub(crate) struct Worker {
     pub(super) ids: Cell<(NonZeroU64, NonZeroU64)>,
     /// How many tasks were given to workers at rest in the present span of time, and its begin.
     pub(super) gifts: Cell<(u32, Instant)>,
-    /// Tasks whose first run found no stack.
+    /// Tasks that wait for a stack, in order.
     pub(super) stackless: RefCell<VecDeque<TaskRef>>,
+    /// No task starts: some wait for a stack, or other workers may take one first.
     pub(super) lacks_stack: Cell<bool>,
     /// When this worker ran out of stacks.
     pub(super) lacking_since: Cell<Option<Instant>>,
@@ -178,7 +178,6 @@ impl Worker {
             wheel: Wheel::new(begin),
             stacks: RefCell::new(stacks),
             reserve: RefCell::new(reserve),
-            came_back: Cell::new(false),
             driver: RefCell::new(parts.driver),
             driver_handle: parts.handle,
             driver_id: parts.id,

@@ -8,7 +8,6 @@ pub(crate) mod handle;
 pub(crate) mod overflow;
 pub(crate) mod overflow_line;
 pub(crate) mod pool;
-pub(crate) mod pool_queue;
 pub(crate) mod region;
 pub(crate) mod size;
 pub(crate) mod stacks;

@@ -22,13 +22,11 @@ pub(crate) struct Pool {
     /// A few at most, since sizes are powers of two: searched in line.
     others: Vec<Cache>,
     stacks: Arc<Stacks>,
-    number: usize,
 }
 
 impl Pool {
     pub(super) fn new(stacks: Arc<Stacks>, usual: Arc<Class>) -> Self {
-        let (number, usual) = (stacks.number(), Cache::new(usual));
-        Self { usual, others: Vec::new(), stacks, number }
+        Self { usual: Cache::new(usual), others: Vec::new(), stacks }
     }
 
     /// Takes a stack of the usual size, the warmest first.
@@ -52,65 +50,19 @@ impl Pool {
     /// As [`take`](Self::take), and `InvalidInput` where no such stack fits into the address space.
     #[inline]
     pub(crate) fn take_sized(&mut self, bytes: usize) -> io::Result<Stack> {
-        self.take_warm_or(bytes, Pool::take_slow)
-    }
-
-    /// Takes a stack of at least `bytes` at once, also where other pools wait.
-    ///
-    /// For a task that has a stack already, which comes back only once that task goes on.
-    ///
-    /// # Errors
-    ///
-    /// As for [`take_sized`](Self::take_sized).
-    pub(crate) fn take_before_others(&mut self, bytes: usize) -> io::Result<Stack> {
-        self.take_warm_or(bytes, |pool, size| pool.take_elsewhere(size).inspect_err(|_| pool.enter_queue()))
-    }
-
-    /// Takes a stack of at least `bytes` that is warm here, or has `otherwise` take one of that class.
-    #[inline(always)]
-    fn take_warm_or(
-        &mut self,
-        bytes: usize,
-        otherwise: impl FnOnce(&mut Pool, usize) -> io::Result<Stack>,
-    ) -> io::Result<Stack> {
         let size = size::class_of(bytes, sys::page_size())?;
         match self.cache(size).0.pop() {
             Some(stack) => Ok(stack),
-            None => otherwise(self, size),
+            None => self.take_slow(size),
         }
     }
 
-    /// Takes a stack that is not warm here, in turn. If there is none, asks the other pools for theirs.
+    /// Takes a stack that is not warm here.
     #[cold]
     #[inline(never)]
     fn take_slow(&mut self, size: usize) -> io::Result<Stack> {
-        let taken = match self.stacks.admits(self.number) {
-            true => self.take_elsewhere(size),
-            false => Err(self.stacks.limit_reached()),
-        };
-        taken.inspect_err(|_| self.enter_queue())
-    }
-
-    fn enter_queue(&self) {
-        self.stacks.queue().enter(self.number, self.stacks.has_free());
-    }
-
-    /// Stops to wait for a stack, or waits for the next one behind the others.
-    ///
-    /// Returns true if another pool, whose worker is to be woken, may take a stack now.
-    pub(crate) fn leave_queue(&self) -> bool {
-        self.stacks.queue().leave(self.number, self.stacks.has_free())
-    }
-
-    /// Returns true if this pool's take has failed, and since then stacks are free for it.
-    pub(crate) fn is_next(&self) -> bool {
-        self.stacks.queue().is_next(self.number)
-    }
-
-    fn take_elsewhere(&mut self, size: usize) -> io::Result<Stack> {
         let (cache, stacks) = self.cache(size);
-        let taken = cache.take_slow(stacks);
-        taken.or_else(|error| self.take_again(size, error))
+        cache.take_slow(stacks).or_else(|error| self.take_again(size, error))
     }
 
     /// Tries a last time: unused stacks of other sizes in this pool may be what fills the limit.
@@ -136,7 +88,6 @@ impl Pool {
     /// For an idle worker. Takes well below a millisecond a size; while it returns [`Trim::Later`], the worker does not park for
     /// longer than the age that is configured, and while it returns [`Trim::More`], it does not park at all.
     pub(crate) fn trim(&mut self) -> Trim {
-        self.answer();
         let (now, age) = (clock::machine(), self.stacks.config().trim_after);
         let mut verdict = self.usual.trim(&self.stacks, now, age);
         for cache in &mut self.others {
@@ -145,25 +96,10 @@ impl Pool {
         verdict
     }
 
-    /// Gives all stacks to the exchange, if another pool is the first that waits.
-    ///
-    /// Returns true if it gave any.
-    ///
-    /// Called after each [`give`](Self::give), and now and then.
-    #[inline]
-    pub(crate) fn answer(&mut self) -> bool {
-        self.stacks.queue().is_led_by_another(self.number) && self.answer_slow()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn answer_slow(&mut self) -> bool {
-        let gives = self.has_any();
-        if gives {
-            self.empty();
-            self.stacks.queue().offer(self.stacks.has_free());
-        }
-        gives
+    /// Gives all unused stacks to the exchange.
+    pub(crate) fn empty(&mut self) {
+        self.usual.empty(&self.stacks);
+        self.others.iter_mut().for_each(|cache| cache.empty(&self.stacks));
     }
 
     /// Returns the cache of a size, and the stacks that it serves.
@@ -181,19 +117,14 @@ impl Pool {
         self.usual.len() + self.others.iter().map(Cache::len).sum::<usize>()
     }
 
-    fn has_any(&self) -> bool {
+    /// Returns true if it has stacks that are not in use.
+    pub(crate) fn has_any(&self) -> bool {
         self.usual.has_any() || self.others.iter().any(Cache::has_any)
-    }
-
-    fn empty(&mut self) {
-        self.usual.empty(&self.stacks);
-        self.others.iter_mut().for_each(|cache| cache.empty(&self.stacks));
     }
 }
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.leave_queue();
         self.empty();
     }
 }

@@ -7,8 +7,7 @@
 //!           limit allows                         release: outside := outside - n
 //!  takes from the exchange, or maps,
 //!  release: what it did not get
-//!  nothing left: enters the queue of   ────────▶ at its next give, tick or rest, if its pool has any: empties the
-//!  the pools that wait                            pool, and wakes the worker whose turn it is
+//!  nothing left: an error
 //! ```
 //!
 //! Stacks are counted as outside before they are taken and for as long as they are, so the limit
@@ -23,7 +22,6 @@ use std::time::Duration;
 use crate::base::primitive::{AtomicUsize, Mutex, MutexGuard, Ordering};
 use crate::stack::exchange::{Class, Counts};
 use crate::stack::guard::StackGuards;
-use crate::stack::pool_queue::PoolQueue;
 use crate::stack::size;
 use crate::stack::sys;
 
@@ -60,9 +58,6 @@ pub(crate) struct Stacks {
     classes: Mutex<Vec<Arc<Class>>>,
     /// Stacks outside the exchanges, including those that a pool may still cut.
     outside: AtomicUsize,
-    queue: PoolQueue,
-    /// The number of the last pool, from 1 on.
-    pools: AtomicUsize,
 }
 
 impl Stacks {
@@ -73,9 +68,7 @@ impl Stacks {
     /// `InvalidInput` where the configured size does not fit into the address space.
     pub(crate) fn new(mut config: Config) -> io::Result<Arc<Self>> {
         config.size = size::class_of(config.size, sys::page_size())?;
-        let [outside, pools] = [0; 2].map(AtomicUsize::new);
-        let (classes, queue) = (Mutex::new(Vec::new()), PoolQueue::default());
-        Ok(Arc::new(Self { config, classes, outside, queue, pools }))
+        Ok(Arc::new(Self { config, classes: Mutex::new(Vec::new()), outside: AtomicUsize::new(0) }))
     }
 
     #[cfg(test)]
@@ -120,7 +113,10 @@ impl Stacks {
         // Relaxed: a count for a limit; the stacks themselves pass through the exchange's mutex.
         match self.outside.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(before) => Ok(granted(before)),
-            Err(_) => Err(self.limit_reached()),
+            Err(_) => {
+                let text = format!("no stack left: all {limit} that max_stacks allows are in use");
+                Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
+            }
         }
     }
 
@@ -130,34 +126,9 @@ impl Stacks {
         self.outside.fetch_sub(stacks, Ordering::Relaxed);
     }
 
-    /// Returns a number for one more pool.
-    pub(super) fn number(&self) -> usize {
-        // Relaxed: only the uniqueness of the number counts.
-        self.pools.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    /// Returns the queue of pools that wait.
-    #[inline]
-    pub(super) fn queue(&self) -> &PoolQueue {
-        &self.queue
-    }
-
-    /// Returns true if it is not another pool's turn to take a stack.
-    pub(super) fn admits(&self, pool: usize) -> bool {
-        // Where nothing but the system limits stacks, each pool asks the system, whose error tells why it has none.
-        self.config.max_stacks.is_none() || self.queue.admits(pool, self.has_free())
-    }
-
-    /// Returns true if the limit allows one more stack outside.
-    pub(super) fn has_free(&self) -> bool {
-        // Relaxed: as in `reserve`. A pool that waits looks again.
-        self.config.max_stacks.is_none_or(|limit| self.outside.load(Ordering::Relaxed) < limit)
-    }
-
-    pub(super) fn limit_reached(&self) -> io::Error {
-        let limit = self.config.max_stacks.unwrap_or(usize::MAX);
-        let text = format!("no stack left: all {limit} that max_stacks allows are in use");
-        io::Error::new(io::ErrorKind::OutOfMemory, text)
+    /// Returns true if `max_stacks` is set.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.config.max_stacks.is_some()
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Class>>> {

@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::stack::exchange::{self, Trim};
 use crate::stack::guard::StackGuards;
@@ -289,124 +289,21 @@ fn the_limit_is_an_error_that_names_it_and_passes() {
 }
 
 #[test]
-fn a_hungry_worker_is_fed_from_the_pool_of_another() {
+fn the_unused_stacks_of_a_pool_serve_another_once_it_is_emptied() {
     let all = stacks(Config { max_stacks: Some(10), ..config() });
     let (mut full, mut hungry) = (all.pool(), all.pool());
-    let mut held = take_many(&mut full, 10);
-    let last = held.pop().unwrap();
-    give_all(&mut full, held);
-    assert!(hungry.take().is_err());
-    full.give(last);
-    assert!(full.answer());
-    let held = take_many(&mut hungry, 10);
-    assert!(!hungry.leave_queue(), "nobody else waits");
-    // Also where nothing is given, but the other worker is idle; and for another size.
-    give_all(&mut hungry, held);
-    assert!(full.take_sized(2 * SIZE).is_err());
-    let _ = hungry.trim();
-    let other = full.take_sized(2 * SIZE).unwrap();
-    full.give(other);
-}
-
-#[test]
-fn a_pool_that_has_nothing_leaves_the_word_to_one_that_has() {
-    let all = stacks(Config { max_stacks: Some(10), ..config() });
-    let (mut full, mut empty, mut hungry) = (all.pool(), all.pool(), all.pool());
     let held = take_many(&mut full, 10);
     give_all(&mut full, held);
-    assert!(hungry.take().is_err());
-    empty.answer();
-    hungry.answer();
-    full.answer();
-    let stack = hungry.take().unwrap();
-    hungry.give(stack);
-}
-
-#[test]
-fn a_pool_that_has_cut_all_it_had_leaves_the_word_to_one_that_has() {
-    let all = stacks(Config { max_stacks: Some(2), ..config() });
-    let (mut full, mut cut, mut hungry) = (all.pool(), all.pool(), all.pool());
-    let (lies, used) = (full.take().unwrap(), cut.take().unwrap());
-    full.give(lies);
-    assert!(hungry.take().is_err());
-    cut.answer();
-    full.answer();
-    let stack = hungry.take().unwrap();
-    hungry.give(stack);
-    cut.give(used);
-}
-
-#[test]
-fn a_pool_that_waits_has_a_stack_before_the_pool_that_gives_it() {
-    let all = stacks(Config { max_stacks: Some(1), ..config() });
-    let (mut giver, mut waiting) = (all.pool(), all.pool());
-    let stack = giver.take().unwrap();
-    assert!(waiting.take().is_err());
-    giver.give(stack);
-    giver.answer();
-    assert!(giver.take().is_err());
-    let stack = waiting.take().unwrap();
-    waiting.give(stack);
-}
-
-#[test]
-fn a_pool_that_does_not_come_for_its_stack_loses_its_turn() {
-    let all = stacks(Config { max_stacks: Some(1), ..config() });
-    let (mut giver, mut waiting) = (all.pool(), all.pool());
-    let stack = giver.take().unwrap();
-    assert!(waiting.take().is_err());
-    giver.give(stack);
-    giver.answer();
-    let begin = Instant::now();
-    let stack = loop {
-        if let Ok(stack) = giver.take() {
-            break stack;
-        }
-    };
-    assert!(begin.elapsed() >= Duration::from_millis(3));
-    assert!(!giver.leave_queue());
-    giver.give(stack);
-    for _ in 0..10 {
-        let stack = giver.take().unwrap();
-        giver.give(stack);
-        giver.answer();
-    }
-}
-
-#[test]
-fn pools_that_wait_take_stacks_in_the_order_in_which_they_came() {
-    let all = stacks(Config { max_stacks: Some(1), ..config() });
-    let mut pools: Vec<_> = (0..4).map(|_| all.pool()).collect();
-    let mut stack = pools[0].take().unwrap();
-    pools[1..].iter_mut().for_each(|pool| assert!(pool.take().is_err()));
-    for round in 0..20 {
-        let (holder, next) = (round % 4, (round + 1) % 4);
-        pools[holder].give(stack);
-        assert!(pools[holder].answer());
-        assert!(pools[next].is_next());
-        for other in (0..4).filter(|other| *other != next) {
-            assert!(!pools[other].is_next() && pools[other].take().is_err(), "{other} in round {round}");
-        }
-        stack = pools[next].take().unwrap();
-        assert!(!pools[next].leave_queue(), "no stack is left for another");
-    }
-    pools[0].give(stack);
-}
-
-#[test]
-fn a_pool_that_took_a_stack_before_others_and_left_the_queue_gives_it_to_the_next() {
-    let all = stacks(Config { max_stacks: Some(1), ..config() });
-    let (mut holder, mut big, mut waiting) = (all.pool(), all.pool(), all.pool());
-    let stack = holder.take().unwrap();
-    assert!(big.take_before_others(SIZE).is_err() && waiting.take().is_err());
-    holder.give(stack);
-    assert!(holder.answer());
-    let stack = big.take_before_others(SIZE).unwrap();
-    assert!(!big.leave_queue(), "no stack is free");
-    big.give(stack);
-    assert!(big.answer() && waiting.is_next());
-    let stack = waiting.take().unwrap();
-    waiting.give(stack);
+    assert!(full.has_any() && hungry.take().is_err());
+    full.empty();
+    assert!(!full.has_any());
+    let held = take_many(&mut hungry, 10);
+    // Also one of another size.
+    give_all(&mut hungry, held);
+    assert!(full.take_sized(2 * SIZE).is_err());
+    hungry.empty();
+    let other = full.take_sized(2 * SIZE).unwrap();
+    full.give(other);
 }
 
 #[test]

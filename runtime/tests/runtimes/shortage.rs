@@ -1,5 +1,6 @@
 //! What is promised where there are fewer stacks than tasks.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -8,7 +9,7 @@ use crate::at_end::AtEnd;
 use crate::common::hang_guard;
 use crate::message::message;
 use fibra_runtime::structured::Either;
-use fibra_runtime::{self as fibra, Builder, Runtime, task};
+use fibra_runtime::{self as fibra, Builder, Handle, Runtime, task};
 
 /// Longer than any machine is busy.
 const LONG: Duration = Duration::from_secs(3600);
@@ -160,6 +161,55 @@ fn workers_that_wait_for_stacks_take_turns() {
             assert!(share >= 10, "{first:?}");
         }
     }
+}
+
+/// A task of a worker whose next one is always there before it ends.
+fn goes_on_until(is_over: Arc<AtomicBool>, handle: Handle) {
+    if !is_over.load(Ordering::SeqCst) {
+        let next = handle.clone();
+        drop(handle.spawn_on_worker(0, move || goes_on_until(is_over, next)));
+    }
+}
+
+#[test]
+fn a_worker_that_starts_one_task_after_another_lets_another_worker_have_the_only_stack() {
+    let _guard = hang_guard();
+    let runtime = few_stacks(2, 1).stack_patience(LONG).build().unwrap();
+    for _ in 0..20 {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (ends, handle) = (Arc::clone(&is_over), runtime.handle());
+        drop(runtime.handle().spawn_on_worker(0, move || goes_on_until(is_over, handle)));
+        let other = runtime.handle().spawn_on_worker(1, move || ends.store(true, Ordering::SeqCst));
+        other.join().unwrap();
+    }
+}
+
+#[test]
+fn no_task_starts_before_one_of_its_worker_that_waits_for_a_stack() {
+    let _guard = hang_guard();
+    few_stacks(1, 2).stack_patience(LONG).build().unwrap().run(|| {
+        let (ran, in_order) = channel();
+        let holder = fibra::spawn_local(task::park);
+        fibra::yield_now();
+        let tasks: Vec<_> = (0..20)
+            .map(|number| {
+                let ran = ran.clone();
+                let runs = move || ran.send(number).unwrap();
+                match number % 2 {
+                    0 => fibra::spawn_local(runs),
+                    _ => {
+                        let task = task::Builder::new().stack_size(1 << 20).spawn_local(runs);
+                        fibra::yield_now();
+                        task
+                    }
+                }
+            })
+            .collect();
+        holder.task().unpark();
+        holder.join().unwrap();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+        assert_eq!(in_order.try_iter().collect::<Vec<_>>(), (0..20).collect::<Vec<_>>());
+    });
 }
 
 #[test]
