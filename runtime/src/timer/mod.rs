@@ -24,8 +24,8 @@
 //! * Timers of one tick are always in one slot, so they fire in the order in which they were inserted.
 //!
 //! A slot also keeps the earliest tick in it. So the deadline that the worker parks for is the deadline of a timer, not
-//! the start of a slot: no worker wakes up merely to cascade. That minimum may lag behind when the
-//! earliest timer of a crowded slot was removed; it is then early, never late.
+//! the start of a slot. That minimum lags behind when the earliest timer of a slot was removed: it is
+//! then early, never late.
 //!
 //! A deadline is rounded up to a tick and the clock is rounded down, hence a timer never fires early, and at most a
 //! tick late by the wheel's own fault.

@@ -168,19 +168,4 @@ impl Ring {
     pub(super) fn front(&self) -> Option<NodeRef> {
         self.head.get()
     }
-
-    /// Returns the earliest tick among the nodes; `None` if there are none, or more than `limit`.
-    pub(super) fn earliest(&self, limit: usize) -> Option<u64> {
-        let head = self.front()?;
-        let mut node = head;
-        let mut earliest = u64::MAX;
-        for _ in 0..limit {
-            earliest = earliest.min(node.tick());
-            node = node.next.get()?;
-            if node == head {
-                return Some(earliest);
-            }
-        }
-        None
-    }
 }

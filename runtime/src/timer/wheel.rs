@@ -20,9 +20,6 @@ const SLOTS: usize = 1 << ROW_BITS;
 /// Row 0 holds what is due already; row `n + 1` is level `n` of the wheel. Nine levels of 6 bits hold every tick.
 const ROWS: usize = 10;
 
-/// How many nodes of a slot are visited to find its earliest one again.
-const SCAN_LIMIT: usize = 16;
-
 /// A hierarchical timing wheel: the timers of one worker, to be touched by its thread only.
 ///
 /// It is neither `Send` nor `Sync`. Its methods take `&self`, so that a timer's action can arm and disarm others.
@@ -46,10 +43,8 @@ pub(crate) struct Wheel {
 /// The timers of one span of ticks.
 struct Slot {
     ring: Ring,
-    /// No timer in the ring has a lower tick than this. Without meaning when the ring is empty.
+    /// The lowest tick of all timers that have come into the ring since it was empty.
     earliest: Cell<u64>,
-    /// The earliest timer was removed, so that `earliest` may be too low.
-    stale: Cell<bool>,
 }
 
 /// Which slot: a row, and a slot in that row.
@@ -88,7 +83,7 @@ impl Place {
 impl Wheel {
     /// Makes an empty wheel whose present is `now`.
     pub(crate) fn new(now: Instant) -> Wheel {
-        let empty = || Slot { ring: Ring::new(), earliest: Cell::new(0), stale: Cell::new(false) };
+        let empty = || Slot { ring: Ring::new(), earliest: Cell::new(0) };
         Wheel {
             ticks: Ticks::since(now),
             elapsed: Cell::new(0),
@@ -122,15 +117,13 @@ impl Wheel {
 
     /// Returns when `expire` has something to do; `None` if no timer is armed that can ever fire.
     ///
-    /// It is the deadline of the earliest timer, rounded up to a tick. It may be too early, never too late, for a timer
-    /// that hangs among many in a slot of level 1 or above (a millisecond or more ahead) and whose predecessor was
-    /// removed.
+    /// It is the deadline of the earliest timer, rounded up to a tick. It is too early, never too late, if
+    /// an earlier timer was removed from the same slot of level 1 or above (a millisecond or more
+    /// ahead). That costs one idle wake-up, and the cascade that comes with it, where exactness would
+    /// cost a walk for each removal.
     #[inline]
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let slot = self.slot(self.first(self.rows.get())?);
-        if slot.stale.get() {
-            slot.look_again();
-        }
         self.ticks.start_of(slot.earliest.get())
     }
 
@@ -214,7 +207,6 @@ impl Wheel {
         if slot.ring.is_empty() {
             self.occupy(place);
             slot.earliest.set(tick);
-            slot.stale.set(false);
         } else if tick < slot.earliest.get() {
             slot.earliest.set(tick);
         }
@@ -225,16 +217,13 @@ impl Wheel {
     /// Unlinks an armed node.
     #[inline]
     fn disarm(&self, node: &Node) {
-        let (tick, place) = (node.tick(), Place(node.place()));
+        let place = Place(node.place());
         let slot = self.slot(place);
         node.hang(0, NOWHERE);
         slot.ring.unlink(node);
         self.armed.set(self.armed.get() - 1);
         if slot.ring.is_empty() {
             self.vacate(place);
-        } else if tick == slot.earliest.get() && place.row() > 1 {
-            // In rows 0 and 1 there is nothing to correct: due is due, and a slot of level 0 is a single tick.
-            slot.stale.set(true);
         }
     }
 
@@ -279,20 +268,6 @@ impl Wheel {
     #[inline]
     fn slot(&self, place: Place) -> &Slot {
         &self.slots[usize::from(place.0)]
-    }
-}
-
-impl Slot {
-    /// Finds the earliest timer again after it was removed.
-    ///
-    /// In a slot of many timers the old bound stays: it is early, which
-    /// costs one idle wake-up (and the cascade that comes with it) where exactness would cost a walk for each removal.
-    #[cold]
-    fn look_again(&self) {
-        self.stale.set(false);
-        if let Some(tick) = self.ring.earliest(SCAN_LIMIT) {
-            self.earliest.set(tick);
-        }
     }
 }
 
