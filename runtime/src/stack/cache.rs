@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::base::clock;
-use crate::stack::exchange::{Class, LOT, Trim};
+use crate::stack::exchange::{Class, Trim};
 use crate::stack::fresh::Fresh;
 use crate::stack::handle::Stack;
 use crate::stack::stacks::Stacks;
@@ -26,8 +26,6 @@ pub(super) struct Cache {
     warm: Vec<Stack>,
     /// So many at the bottom have not moved since `marked`.
     still: usize,
-    /// So many at the bottom had only their topmost page at `marked`.
-    shallow: usize,
     marked: Instant,
     /// Fresh stacks, cut one by one when nothing warm is left.
     fresh: Option<Fresh>,
@@ -40,7 +38,6 @@ impl Cache {
             size: class.size(),
             warm: Vec::with_capacity(FULL),
             still: 0,
-            shallow: 0,
             marked: clock::machine(),
             fresh: None,
             class,
@@ -144,7 +141,6 @@ impl Cache {
     fn send(&mut self, count: usize, stacks: &Stacks) {
         self.class.put(self.warm.drain(..count));
         self.still = self.still.saturating_sub(count);
-        self.shallow = self.shallow.saturating_sub(count);
         stacks.release(count);
     }
 
@@ -156,19 +152,14 @@ impl Cache {
         }
     }
 
+    /// Gives the stacks to the exchange that have not moved for `age`.
     fn trim_here(&mut self, stacks: &Stacks, now: Instant, age: Duration) -> Trim {
         if now.saturating_duration_since(self.marked) >= age {
-            let start = self.shallow.min(self.still);
-            self.shallow = self.still.min(start + LOT);
-            self.warm[start..self.shallow].iter_mut().for_each(Stack::discard_depth);
-            if self.shallow < self.still {
-                return Trim::More;
-            }
-            self.send(self.still / 2, stacks);
+            self.send(self.still, stacks);
             self.still = self.warm.len();
             self.marked = now;
         }
-        if self.shallow.min(self.still) == self.warm.len() { Trim::Clean } else { Trim::Later }
+        if self.warm.is_empty() { Trim::Clean } else { Trim::Later }
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) const LOT: usize = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[must_use = "cold memory stays resident unless trimming goes on"]
 pub(crate) enum Trim {
-    /// Nothing: no unused stack holds more than its topmost page.
+    /// Nothing: no unused stack holds memory.
     Clean,
     /// Some unused stacks hold memory but are not old enough: call again after [`Config::trim_after`](crate::stack::stacks::Config).
     Later,

@@ -83,23 +83,10 @@ impl Stack {
         (guard.start.saturating_sub(NEAR)..guard.end).contains(&address)
     }
 
-    /// Gives back all memory but the topmost page.
-    pub(super) fn discard_depth(&mut self) {
-        self.discard_below(self.end() - sys::page_size());
-    }
-
     /// Gives back all memory.
     pub(super) fn discard(&mut self) {
-        self.discard_below(self.end());
-    }
-
-    fn end(&self) -> usize {
-        self.limit() + self.size()
-    }
-
-    fn discard_below(&mut self, end: usize) {
-        let start = self.guard_range().end;
-        self.region.discard(start..end);
+        let end = self.limit() + self.size();
+        self.region.discard(self.guard_range().end..end);
     }
 }
 

@@ -327,16 +327,16 @@ fn a_fresh_stack_costs_no_memory_and_a_shallow_one_a_page() {
 }
 
 #[test]
-fn trimming_leaves_a_cold_stack_its_top_page_and_its_guard() {
+fn trimming_leaves_a_cold_stack_its_guard_alone() {
+    // With so low a limit the pool keeps no fresh ones.
+    let mut pool = stacks(Config { max_stacks: Some(4), ..config() }).pool();
     if case().is_some() {
-        let mut pool = stacks(config()).pool();
         let stack = pool.take().unwrap();
         touch(&stack);
         pool.give(stack);
         let _ = (pool.trim(), pool.trim(), pool.trim());
         return poke(pool.take().unwrap().guard_range().end - 1);
     }
-    let mut pool = stacks(config()).pool();
     let held = take_many(&mut pool, 4);
     held.iter().for_each(touch);
     let limits: Vec<_> = held.iter().map(Stack::limit).collect();
@@ -349,11 +349,12 @@ fn trimming_leaves_a_cold_stack_its_top_page_and_its_guard() {
     assert_eq!(pool.trim(), Trim::Later);
     let warm = pool.take().unwrap();
     assert_eq!((warm.limit(), resident(&warm)), (limits[3], 12));
+    assert_eq!(pool.trim(), Trim::Clean);
     let cold = pool.take().unwrap();
-    assert_eq!((cold.limit(), resident(&cold)), (limits[2], 1));
+    assert!(limits[..3].contains(&cold.limit()) && resident(&cold) == 0);
     touch(&cold);
     drop((warm, cold));
-    let output = child(module_path!(), "trimming_leaves_a_cold_stack_its_top_page_and_its_guard", "poke");
+    let output = child(module_path!(), "trimming_leaves_a_cold_stack_its_guard_alone", "poke");
     assert!(matches!(output.status.signal(), Some(libc::SIGSEGV | libc::SIGBUS)), "{output:?}");
 }
 
