@@ -35,24 +35,11 @@ pub(super) enum Made {
     Protection,
 }
 
-/// Decides for a whole region by trying it on the guard of its first stack.
-pub(super) fn decide(guards: StackGuards, mapping: &Mapping, pages: Range<usize>) -> io::Result<StackGuards> {
-    if guards == StackGuards::Protect {
-        return Ok(guards);
-    }
-    match (mapping.mark_guard(pages), guards) {
-        (Ok(()), _) => Ok(guards),
-        (Err(_), StackGuards::Auto) => Ok(StackGuards::Protect),
-        (Err(error), _) => Err(no_markers(&error)),
-    }
-}
-
 /// Makes the guard of one stack. Doing it twice is harmless.
 pub(super) fn install(guards: StackGuards, mapping: &Mapping, pages: Range<usize>) -> io::Result<Made> {
     if guards != StackGuards::Protect {
         match mapping.mark_guard(pages.clone()) {
             Ok(()) => return Ok(Made::Marker),
-            // The memory may have been locked since the decision.
             Err(error) if guards == StackGuards::Page => return Err(no_markers(&error)),
             Err(_) => {}
         }

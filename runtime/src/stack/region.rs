@@ -34,7 +34,7 @@ impl Region {
     /// Maps a region of `stacks` stacks, or of fewer if there is no room for so many.
     ///
     /// # Errors
-    /// If not even one fits, or the guards cannot be had.
+    /// If not even one fits.
     pub(super) fn map(
         stride: usize,
         guard: usize,
@@ -49,7 +49,6 @@ impl Region {
                 Err(error) => return Err(no_address_space(stride, error)),
             }
         };
-        let guards = guard::decide(guards, &mapping, mapping.start()..mapping.start() + guard)?;
         Ok(Arc::new(Self { mapping, stacks, stride, guard, guards, protected: AtomicUsize::new(0) }))
     }
 

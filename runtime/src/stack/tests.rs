@@ -497,7 +497,7 @@ fn locked_memory_falls_back_to_protection() {
             std::process::abort();
         }
         let mut later = stacks(config()).pool();
-        // Locked only after the region was decided on, or from the start.
+        // Locked only after the region was mapped, or from the start.
         let stack = if case == "later" { pool.take().unwrap() } else { later.take().unwrap() };
         touch(&stack);
         poke(stack.guard_range().end - 1);
