@@ -79,14 +79,10 @@ impl Worker {
     }
 
     fn steal(&self) -> bool {
-        if !self.has_peers {
-            return false;
-        }
         let looks = self.looks.borrow();
-        if !looks.is_ripe(clock::machine()) {
-            return false;
-        }
-        self.peers().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
+        self.has_peers
+            && looks.is_ripe(clock::machine())
+            && self.peers().filter(|block| looks.has_waited(block)).any(|block| self.take_from(block))
     }
 
     /// Ends the search: this worker runs a task.

@@ -226,8 +226,7 @@ impl Worker {
         }
         let abandoned = header.join.is_detached() && !header.vtable.is_awaited;
         let margin = if abandoned { MARGIN_DETACHED } else { MARGIN_HELD };
-        let blocks = &self.shared.blocks;
-        let other = &blocks[self.other_worker(blocks.len())];
+        let other = self.peer(1 + self.random.below(self.shared.blocks.len() - 1));
         // Waiting tasks are load of a moment later. Without them a burst would go there as a whole.
         let has_less = self.block.registry.load() >= other.registry.load() + other.waiting() + margin;
         has_less.then_some(other)
@@ -235,14 +234,13 @@ impl Worker {
 
     /// Returns the other workers, beginning with the next one.
     pub(super) fn peers(&self) -> impl Iterator<Item = &Arc<Block>> {
-        let blocks = &self.shared.blocks;
-        (1..blocks.len()).map(move |step| &blocks[(self.block.index + step) % blocks.len()])
+        (1..self.shared.blocks.len()).map(|step| self.peer(step))
     }
 
-    /// Returns a random other worker.
-    fn other_worker(&self, workers: usize) -> usize {
-        let step = 1 + self.random.below(workers - 1);
-        (self.block.index + step) % workers
+    /// Returns the worker that comes so many steps after this one.
+    fn peer(&self, step: usize) -> &Arc<Block> {
+        let blocks = &self.shared.blocks;
+        &blocks[(self.block.index + step) % blocks.len()]
     }
 
     /// Lets no task start here before the tasks that wait for a stack, and tries for them again soon.
