@@ -64,19 +64,25 @@ struct Shared {
 }
 
 /// Locks of one file, one for each direction, held over a look and the transfer after it.
-type TransferLocks = [Mutex<()>; 2];
+#[derive(Default)]
+struct TransferLocks {
+    read: Mutex<()>,
+    write: Mutex<()>,
+}
 
-/// Returns the locks that all open files of `identity` share.
-fn locks_of(identity: Identity) -> Arc<TransferLocks> {
-    static ALL: Mutex<BTreeMap<Identity, Weak<TransferLocks>>> = Mutex::new(BTreeMap::new());
-    let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|_, locks| locks.strong_count() > 0);
-    let known = all.get(&identity).and_then(Weak::upgrade);
-    known.unwrap_or_else(|| {
-        let locks = Arc::default();
-        all.insert(identity, Arc::downgrade(&locks));
-        locks
-    })
+impl TransferLocks {
+    /// Returns the locks that all open files of `identity` share.
+    fn of(identity: Identity) -> Arc<TransferLocks> {
+        static ALL: Mutex<BTreeMap<Identity, Weak<TransferLocks>>> = Mutex::new(BTreeMap::new());
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, locks| locks.strong_count() > 0);
+        let known = all.get(&identity).and_then(Weak::upgrade);
+        known.unwrap_or_else(|| {
+            let locks = Arc::default();
+            all.insert(identity, Arc::downgrade(&locks));
+            locks
+        })
+    }
 }
 
 /// Ends the count of one call at the position.
@@ -102,7 +108,7 @@ impl<S: AsFd> StreamFile<S> {
         let is_endless = nature.is_endless();
         let io = Descriptor::new(inner, false).recheck_writes(nature.keeps_shutdown_from_writers());
         let identity = file::identity(io.fd()).filter(|_| is_endless);
-        let locks = identity.map_or_else(Arc::default, locks_of);
+        let locks = identity.map_or_else(Arc::default, TransferLocks::of);
         let shared = Shared { locks, ..Shared::default() };
         StreamFile { io, is_endless, shared: Arc::new(shared) }
     }
@@ -204,7 +210,10 @@ impl<S: AsFd> StreamFile<S> {
         let caller = Arc::new(());
         let left = Arc::downgrade(&caller);
         let outcome = detached(move || {
-            let lock = &locks[usize::from(direction == Direction::Write)];
+            let lock = match direction {
+                Direction::Read => &locks.read,
+                Direction::Write => &locks.write,
+            };
             let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
             match left.strong_count() > 0 && sys::wait_for(fd.as_fd(), direction, Some(clock::now()))? {
                 true => call(fd.as_fd()).map(Some),

@@ -6,7 +6,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::{mem, thread};
 
@@ -16,24 +16,45 @@ use crate::readiness::source::Source;
 use crate::sys::Direction;
 use crate::waiting::op::RECHECK;
 
-static WAITING: Mutex<Waiting> = Mutex::new(Waiting { sources: BTreeMap::new(), has_thread: false });
+#[cfg(test)]
+mod tests;
+
+static WAITING: Mutex<Waiting> = Mutex::new(Waiting { round: Round::new(), has_thread: false });
 
 struct Waiting {
-    /// The sources whose writers are woken together, by their addresses, which stay taken while the weak pointers are there.
-    sources: BTreeMap<usize, Weak<Source>>,
+    round: Round,
     has_thread: bool,
+}
+
+/// The sources whose writers are woken together, each once, in the order of their arrival.
+struct Round {
+    sources: Vec<Weak<Source>>,
+    /// The addresses of `sources`, which stay taken while the weak pointers are there.
+    addresses: BTreeSet<usize>,
+}
+
+impl Round {
+    const fn new() -> Round {
+        Round { sources: Vec::new(), addresses: BTreeSet::new() }
+    }
+
+    fn add(&mut self, source: &Arc<Source>) {
+        if self.addresses.insert(Arc::as_ptr(source).addr()) {
+            self.sources.push(Arc::downgrade(source));
+        }
+    }
 }
 
 /// Wakes the writers of `source` within [`RECHECK`]. Called after the future has left its waker there.
 pub(super) fn recheck_later(source: &Arc<Source>) {
     let mut waiting = lock();
-    waiting.sources.insert(Arc::as_ptr(source).addr(), Arc::downgrade(source));
+    waiting.round.add(source);
     if !waiting.has_thread {
         let thread = thread::Builder::new().name("fibra-recheck".to_owned());
         waiting.has_thread = unpinned(|| thread.spawn(recheck)).is_ok();
         if !waiting.has_thread {
             // Without the thread the future polls in a loop: slow, but not stuck.
-            waiting.sources.clear();
+            waiting.round = Round::new();
             drop(waiting);
             source.notify(Direction::Write);
         }
@@ -45,13 +66,13 @@ fn recheck() {
     loop {
         thread::sleep(RECHECK);
         let mut waiting = lock();
-        let sources = mem::take(&mut waiting.sources);
+        let sources = mem::replace(&mut waiting.round, Round::new()).sources;
         waiting.has_thread = !sources.is_empty();
         drop(waiting);
         if sources.is_empty() {
             return;
         }
-        for source in sources.values().filter_map(Weak::upgrade) {
+        for source in sources.iter().filter_map(Weak::upgrade) {
             source.notify(Direction::Write);
         }
     }

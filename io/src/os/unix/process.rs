@@ -38,16 +38,10 @@ impl Command {
 }
 
 mod sealed {
-    pub trait Sealed {
-        fn command(&mut self) -> &mut super::Command;
-    }
+    pub trait Sealed {}
 }
 
-impl sealed::Sealed for Command {
-    fn command(&mut self) -> &mut Command {
-        self
-    }
-}
+impl sealed::Sealed for Command {}
 
 /// Adds what only Unix has to [`Command`]: std's `CommandExt`, for tasks.
 ///
@@ -80,14 +74,10 @@ impl sealed::Sealed for Command {
 /// ```
 pub trait CommandExt: sealed::Sealed {
     /// Calls [`Command::uid`].
-    fn uid(&mut self, id: u32) -> &mut Command {
-        self.command().uid(id)
-    }
+    fn uid(&mut self, id: u32) -> &mut Command;
 
     /// Calls [`Command::gid`].
-    fn gid(&mut self, id: u32) -> &mut Command {
-        self.command().gid(id)
-    }
+    fn gid(&mut self, id: u32) -> &mut Command;
 
     /// Calls [`Command::pre_exec`].
     ///
@@ -96,26 +86,44 @@ pub trait CommandExt: sealed::Sealed {
     /// As for [`Command::pre_exec`].
     unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
     where
+        F: FnMut() -> io::Result<()> + Send + Sync + 'static;
+
+    /// Calls [`Command::exec`].
+    fn exec(&mut self) -> io::Error;
+
+    /// Calls [`Command::arg0`].
+    fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command;
+
+    /// Calls [`Command::process_group`].
+    fn process_group(&mut self, pgroup: i32) -> &mut Command;
+}
+
+impl CommandExt for Command {
+    fn uid(&mut self, id: u32) -> &mut Command {
+        self.uid(id)
+    }
+
+    fn gid(&mut self, id: u32) -> &mut Command {
+        self.gid(id)
+    }
+
+    unsafe fn pre_exec<F>(&mut self, f: F) -> &mut Command
+    where
         F: FnMut() -> io::Result<()> + Send + Sync + 'static,
     {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.command().pre_exec(f) }
+        unsafe { self.pre_exec(f) }
     }
 
-    /// Calls [`Command::exec`].
     fn exec(&mut self) -> io::Error {
-        self.command().exec()
+        self.exec()
     }
 
-    /// Calls [`Command::arg0`].
     fn arg0<S: AsRef<OsStr>>(&mut self, arg: S) -> &mut Command {
-        self.command().arg0(arg)
+        self.arg0(arg)
     }
 
-    /// Calls [`Command::process_group`].
     fn process_group(&mut self, pgroup: i32) -> &mut Command {
-        self.command().process_group(pgroup)
+        self.process_group(pgroup)
     }
 }
-
-impl CommandExt for Command {}
