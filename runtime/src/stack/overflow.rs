@@ -18,7 +18,7 @@ use crate::base::sigaction::{Handler, change, handle_by, no_action};
 use crate::stack::overflow_line::Overflow;
 use crate::stack::sys;
 
-/// What handlers may use beyond the kernel's own part: ours little, those that are chained to (a backtrace) more.
+/// What handlers may use beyond the kernel's own part: ours, and those that are chained to.
 const ROOM: usize = 64 * 1024;
 
 /// Calls `report` with the task of the current thread whose stack overflows with a fault at this address, if there is one.
@@ -75,8 +75,6 @@ impl Chained {
             // The kernel does not let a fault be ignored; a signal that was merely sent it does.
             libc::SIG_IGN if was_sent => {}
             libc::SIG_DFL | libc::SIG_IGN => self.resign(previous, was_sent),
-            // Such a handler runs once; after it comes the default.
-            _ if previous.sa_flags & libc::SA_RESETHAND != 0 => self.resign(previous, was_sent),
             _ => self.call(previous, info, context),
         }
     }
@@ -94,6 +92,11 @@ impl Chained {
 
     /// Calls the previous handler as the kernel would.
     fn call(&self, previous: &libc::sigaction, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+        if previous.sa_flags & libc::SA_RESETHAND != 0 {
+            // Such a handler runs once; after it comes the default.
+            // SAFETY: the default has no handler.
+            _ = unsafe { change(self.signal, Some(&no_action())) };
+        }
         self.mask_for(previous);
         let handler = ptr::with_exposed_provenance::<()>(previous.sa_sigaction);
         // SAFETY: neither SIG_DFL nor SIG_IGN, so it is a handler, and SA_SIGINFO says which signature it has.

@@ -82,9 +82,12 @@ struct Clean<'a>(&'a str);
 
 impl fmt::Display for Clean<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (_, letter) in self.0.char_indices().take_while(|(at, _)| *at < NAME) {
+        for (at, letter) in self.0.char_indices() {
+            if at >= NAME {
+                return f.write_str("...");
+            }
             f.write_char(if letter.is_ascii_control() { '?' } else { letter })?;
         }
-        f.write_str(if self.0.len() > NAME { "..." } else { "" })
+        Ok(())
     }
 }

@@ -59,6 +59,14 @@ fn is_one_line_whatever_the_name_and_the_path() {
     }
 }
 
+#[test]
+fn says_that_a_name_is_cut_only_where_it_is() {
+    let name = |name: &str| line(1, Some(name), None, SIZE, Knob::Builder);
+    let last = "a".repeat(119) + "é";
+    assert!(name(&last).contains(&format!("'{last}'")));
+    assert!(name(&format!("{last}b")).contains(&format!("'{last}...'")));
+}
+
 fn install() {
     // SAFETY: the lookup reads an atomic; the name is static.
     unsafe { overflow::install(lookup).unwrap() };
@@ -103,6 +111,19 @@ extern "C" fn detailed(signal: libc::c_int, info: *mut libc::siginfo_t, context:
     say_and_exit("detailed handler");
 }
 
+extern "C" fn sent(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    // SAFETY: the kernel's siginfo of a signal that was sent.
+    assert_eq!(unsafe { (*info).si_pid() }.cast_unsigned(), std::process::id());
+    // SAFETY: all-zero bytes are a valid `sigaction` to be written; the new one is null.
+    let present = unsafe {
+        let mut present: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGSEGV, std::ptr::null(), &mut present);
+        present.sa_sigaction
+    };
+    assert_eq!(present, libc::SIG_DFL);
+    say_and_exit("sent by this process");
+}
+
 fn fault_address() -> usize {
     16
 }
@@ -139,6 +160,7 @@ fn other_faults_reach_the_previous_handler() {
             "plain" => set_handler(plain as *const () as usize, 0),
             "once" => set_handler(plain as *const () as usize, libc::SA_RESETHAND),
             "detailed" => set_handler(detailed as *const () as usize, libc::SA_SIGINFO),
+            "sent once" => set_handler(sent as *const () as usize, libc::SA_SIGINFO | libc::SA_RESETHAND),
             "blocked" => set_handler(blocked as *const () as usize, 0),
             "open" => set_handler(blocked as *const () as usize, libc::SA_NODEFER),
             "default" | "sent default" => set_handler(libc::SIG_DFL, 0),
@@ -157,6 +179,7 @@ fn other_faults_reach_the_previous_handler() {
     for (case, says) in [
         ("plain", "plain handler"),
         ("once", "plain handler"),
+        ("sent once", "sent by this process"),
         ("detailed", "detailed handler"),
         ("blocked", "blocked"),
         ("open", "open"),
