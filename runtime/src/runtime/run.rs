@@ -30,17 +30,34 @@ where
     T: Send,
 {
     let (mut f, mut value) = (Some(f), None);
-    run_erased(shared, &mut || value = f.take().map(|f| f()));
+    run_erased(shared, &mut |starts| {
+        // At the end of a run, `f` is gone and the value stays.
+        if let Some(f) = f.take().filter(|_| starts) {
+            value = Some(f());
+        }
+    });
     value.expect("the task that calls `f` has returned")
 }
 
-/// Not generic, so that programs and tests compile it once, not for each closure that they run.
+/// The closure of a run, by reference: called with whether it starts. What never starts is dropped inside its task.
+struct Erased<'a>(&'a mut (dyn FnMut(bool) + Send));
+
+impl Drop for Erased<'_> {
+    fn drop(&mut self) {
+        (self.0)(false);
+    }
+}
+
+/// Runs the task of [`run_on`]. Not generic, so that programs and tests compile it once, not for each closure that they run.
 #[track_caller]
-fn run_erased(shared: &Arc<Shared>, call: &mut (dyn FnMut() + Send)) {
+fn run_erased(shared: &Arc<Shared>, call: &mut (dyn FnMut(bool) + Send)) {
     refuse_inside_a_task();
+    let call = Erased(call);
     // SAFETY: the handle is joined below before anything that `call` borrows can go: `join` on a plain thread ends only
     // when the task is done, or dropped un-run by a runtime that is ending.
-    let handle = unsafe { Builder::main(shared.config.main_stack_size).spawn_erased_on(shared, call) };
+    let handle = unsafe {
+        Builder::main(shared.config.main_stack_size).spawn_erased_on(shared, move || (call.0)(true))
+    };
     let bomb = Bomb::of_runtime("the wait for a task that borrows has unwound");
     let result = match thread_deadlines::earliest() {
         None => handle.join(),
