@@ -7,7 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::coroutine::stop::Resumed;
+use crate::coroutine::stop::{Resumed, Stop};
 use crate::scheduler::event::Event;
 use crate::scheduler::worker::Worker;
 use crate::tasks::header::TaskRef;
@@ -34,7 +34,7 @@ impl Worker {
     pub(super) fn run_ends(&self, task: TaskRef, begin: Option<u64>, resumed: Resumed) {
         self.record_stop(task, resumed);
         let Some(histograms) = self.block.histograms.as_deref() else { return };
-        let is_due = resumed == Resumed::YIELDED && self.samples.wakes.is_due(histograms.every);
+        let is_due = resumed.stop() == Some(Stop::Yielded) && self.samples.wakes.is_due(histograms.every);
         if begin.is_none() && !is_due {
             return;
         }
