@@ -11,7 +11,7 @@ use crate::runtime::wait_graph::WaitGraph;
 use crate::scheduler::backtrace::Backtrace;
 use crate::scheduler::waits::{TaskDump, describe, look_at};
 use crate::scheduler::waits_for::WaitsFor;
-use crate::tasks::sleeper::TaskState;
+use crate::tasks::sleeper::{Reader, TaskState};
 use crate::tasks::task::Task;
 
 impl Handle {
@@ -54,7 +54,7 @@ impl Handle {
     /// Looks at tasks of the runtime, with their stacks, for profiles.
     #[doc(hidden)]
     pub fn look_at(&self, tasks: Vec<Task>) -> Vec<TaskDump> {
-        look_at(tasks, true)
+        look_at(tasks, !self.shared().is_simulated())
     }
 
     /// Lists all tasks as they were when none of them could be woken any more, in virtual time.
@@ -149,7 +149,7 @@ impl Task {
     /// # Ok::<(), std::io::Error>(())
     /// ```
     pub fn state(&self) -> TaskState {
-        self.as_ref().state()
+        Reader::new(false).look(self.as_ref()).0
     }
 
     /// Returns what the task waits for, or `None` if it does not sleep.
