@@ -115,7 +115,7 @@ impl Dump {
         self.write_cycles(f)
     }
 
-    /// Writes a line for each cycle: the text ends with them.
+    /// Writes a line for each cycle: the text ends with these lines.
     fn write_cycles(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.cycles.iter().try_for_each(|cycle| {
             let names = report::names(cycle.tasks().iter().map(TaskDump::task), usize::MAX);
@@ -166,6 +166,16 @@ impl TaskDump {
     /// return addresses. Empty for a task without a stack.
     pub fn addresses(&self) -> impl Iterator<Item = usize> + '_ {
         self.frames.iter().flat_map(|frames| &frames.addresses).map(|(address, _)| *address)
+    }
+}
+
+impl fmt::Debug for TaskDump {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TaskDump")
+            .field("task", self.task())
+            .field("state", &self.state())
+            .field("waits_for", &self.waits_for())
+            .finish_non_exhaustive()
     }
 }
 

@@ -120,7 +120,7 @@ impl Debug for Wait<'_> {
             .entry(&"peer", &optional(waits_for.peer.map(text)))
             .entry(&"direction", &optional(waits_for.direction.map(|direction| text(direction.name()))))
             .entry(&"waited", &seconds(waits_for.waited))
-            .entry(&"remaining", &optional(waits_for.remaining().map(seconds)))
+            .entry(&"remaining", &optional(waits_for.remaining().map(|span| span.as_secs_f64())))
             .entry(&"arms", &list(&waits_for.arms, Wait))
             .finish()
     }

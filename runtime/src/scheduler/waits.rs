@@ -14,7 +14,7 @@ use crate::tasks::sleeper::{ContainerId, Frames, Reader, Sleep, TaskState};
 use crate::tasks::task::Task;
 
 /// A task in a [`Dump`](crate::task::Dump), as a look has found it.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct TaskDump {
     pub(crate) task: Task,
     pub(crate) state: TaskState,
