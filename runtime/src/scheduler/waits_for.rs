@@ -90,19 +90,23 @@ impl fmt::Display for WaitsFor {
     }
 }
 
-/// Finds the tasks that own what others wait for.
+/// Finds the owners of what tasks wait for, and the threads of tasks.
 pub(crate) struct Owners {
     runtimes: Vec<Arc<Shared>>,
-    on_pools: Vec<OnThread>,
+    /// The tasks that run on pools, once one is looked for.
+    on_pools: OnceCell<Vec<OnThread>>,
     /// The tasks of all runtimes, by their numbers and by their addresses, once a wait has an owner.
     tasks: OnceCell<HashMap<OwnerMark, Task>>,
 }
 
 impl Owners {
     pub(crate) fn new() -> Self {
-        let runtimes = runtimes::all();
-        let on_pools = runtimes.iter().flat_map(|shared| shared.pool.on_threads()).collect();
-        Owners { runtimes, on_pools, tasks: OnceCell::new() }
+        Owners { runtimes: runtimes::all(), on_pools: OnceCell::new(), tasks: OnceCell::new() }
+    }
+
+    fn on_pools(&self) -> &[OnThread] {
+        let all = || self.runtimes.iter().flat_map(|shared| shared.pool.on_threads()).collect();
+        self.on_pools.get_or_init(all)
     }
 
     fn task(&self, owner: OwnerMark) -> Option<&Task> {
@@ -118,7 +122,7 @@ impl Owners {
     pub(crate) fn thread_of(&self, task: &Task, state: TaskState) -> Option<i32> {
         match state {
             TaskState::Running => runtimes::block_of(&self.runtimes, task.header().home())?.thread(),
-            TaskState::Blocking => self.on_pools.iter().find(|(running, _)| running == task)?.1,
+            TaskState::Blocking => self.on_pools().iter().find(|(running, _)| running == task)?.1,
             _ => None,
         }
     }
@@ -139,7 +143,7 @@ impl Owners {
 
     fn of_thread(&self, found: OwnerThread) -> Owner {
         let is_there = |(_, thread): &&OnThread| thread.is_some() && *thread == found.thread;
-        match self.on_pools.iter().find(is_there) {
+        match self.on_pools().iter().find(is_there) {
             Some((task, _)) => Owner::Task(task.clone()),
             None => Owner::Thread { number: found.number, name: found.name },
         }
