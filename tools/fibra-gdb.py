@@ -142,7 +142,9 @@ def all_tasks():
     if len(others) == len(headers):
         raise gdb.GdbError(f"the program has {others[0]}")
     if not found:
-        others.append("started tasks: there are none, or the core file lacks the data of the program (/proc/PID/coredump_filter)")
+        is_core = gdb.selected_inferior().pid == 0 or gdb.selected_inferior().connection.type == "core"
+        lacking = ", or the core file lacks the data of the program (/proc/PID/coredump_filter)" if is_core else ""
+        others.append(f"started tasks: there are none{lacking}")
     for other in others:
         # A comment to Graphviz.
         print(f"// not shown: {other}")
