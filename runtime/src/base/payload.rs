@@ -28,7 +28,7 @@ pub(crate) fn drop_payload(payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Tells a hook of the user's about something. A panic of the hook is reported with that.
+/// Calls a hook of the user's with something to tell. A panic of the hook is reported together with it.
 pub(crate) fn tell<T: Display>(what: &str, about: &T, hook: impl FnOnce(&T)) {
     if let Err(error) = guarded(what, || hook(about)) {
         say(format_args!("{error} at this: {about}"));

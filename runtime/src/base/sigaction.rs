@@ -31,8 +31,9 @@ pub(crate) unsafe fn change(
 /// A handler with `SA_SIGINFO`.
 pub(crate) type Handler = extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
 
-/// Sets a handler of the signal, which runs on the alternate stack of its thread, with the signal blocked: a fault in it ends the
-/// process.
+/// Sets a handler of the signal.
+///
+/// It runs on the alternate stack of its thread, with the signal blocked: a fault in it ends the process.
 ///
 /// # Errors
 /// What the system says.

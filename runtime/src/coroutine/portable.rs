@@ -82,7 +82,7 @@ impl Coroutine {
         }
     }
 
-    /// Leaves the stack until the next resume. The one that runs this code returns `result`.
+    /// Leaves the stack until the next resume. The resume that runs this code returns `result`.
     ///
     /// # Safety
     /// The caller runs on this stack.

@@ -127,7 +127,7 @@ worker_metrics! {
     total budget_yields: u64 = counters.budget_yields.get();
     /// Timers that have fired.
     total timers: u64 = counters.timers.get();
-    /// How late those timers were.
+    /// How late the fired timers were, in all.
     ///
     /// It is the sum, in steps of 16 µs; noted. By the clock of the runtime, so virtual where that is.
     seconds timer_lateness: Duration = Duration::from_nanos(gauges.timer_lateness.get());
@@ -139,7 +139,7 @@ worker_metrics! {
     ///
     /// Waits of tasks for mutexes and read-write locks that went to sleep, also those that have not ended.
     total lock_waits: u64 = lock_waits;
-    /// How long those waits took.
+    /// How long waits for locks took, in all.
     ///
     /// It is the sum, of which one in eight is timed. Go: `/sync/mutex/wait/total:seconds`.
     seconds lock_wait: Duration = Duration::from_nanos_u128(lock_wait);

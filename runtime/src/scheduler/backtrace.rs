@@ -69,7 +69,7 @@ impl Backtrace {
         folded(&self.lines(false))
     }
 
-    /// Returns those lines as the end of a text about the task: each after a line break and so many blanks.
+    /// Returns the folded lines as the end of a text about the task: each after a line break and so many blanks.
     pub(crate) fn below(&self, blanks: usize) -> String {
         self.folded_lines().iter().map(|line| format!("\n{:blanks$}at {line}", "")).collect()
     }

@@ -46,7 +46,7 @@ pub(crate) struct Block {
     pub(crate) histograms: Option<Box<Histograms>>,
     /// The track of a recorder.
     pub(crate) track: TrackSlot,
-    /// The present run, for the watchdog.
+    /// The present run, for observers.
     pub(crate) run: Run,
     state: ParkState,
     /// The worker has nothing to run, and takes what is placed here. A hint.
