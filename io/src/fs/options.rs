@@ -6,8 +6,9 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
+use std::time::Duration;
 
-use fibra_runtime::unblock;
+use fibra_runtime::{sleep, unblock};
 use socket2::SockRef;
 
 use super::File;
@@ -16,6 +17,9 @@ use crate::waiting::second_pool::detached;
 
 #[cfg(test)]
 mod tests;
+
+/// The time between two opens where the second pool could open what an open without waiting could not.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Flags with which no open waits.
 #[cfg(any(target_os = "linux", target_os = "android"))]
@@ -117,7 +121,7 @@ impl OpenOptions {
 
     /// Opens the file at `path`, on the blocking pool.
     ///
-    /// While the opens of many FIFOs and terminals wait, later ones wait for their turn; see
+    /// While the opens of many FIFOs, terminals and files under a lease wait, later ones wait for their turn; see
     /// [`max_blocking_threads`](fibra_runtime::Builder::max_blocking_threads).
     ///
     /// # Cancellation
@@ -142,7 +146,11 @@ impl OpenOptions {
                     let (options, path) = (self.waiting(), path.to_owned());
                     match detached(move || options.open(path)) {
                         // The lease is given up, or another file has taken the name: it is to be made or emptied.
-                        Ok(file) if !self.may_wait(&file.metadata()?) => {}
+                        Ok(file) if !self.may_wait(&file.metadata()?) => {
+                            drop(file);
+                            // The holder may have taken a lease again.
+                            sleep(PAUSE);
+                        }
                         Err(error) if error.kind() == ErrorKind::NotFound && self.creates => {}
                         outcome => return outcome.map(File::from),
                     }
@@ -171,7 +179,7 @@ impl OpenOptions {
         self.flags & NEVER_WAITS != 0 || self.creates_new || is_refused
     }
 
-    /// Opens what was no FIFO or device a moment ago, and does not wait if it has become one.
+    /// Opens what was no FIFO or device a moment ago, and does not wait if it has become one or is under a lease.
     fn open_without_waiting(&self, path: &Path) -> io::Result<Opened> {
         let mut options = self.inner.clone();
         let file = match options.custom_flags(self.flags | libc::O_NONBLOCK).open(path) {

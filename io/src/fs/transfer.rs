@@ -41,7 +41,7 @@ impl Read for &File {
     /// Once on the pool for all of it, with what is in the file as a hint.
     fn read_to_end(&mut self, buf: &mut Vec<u8>) -> io::Result<usize> {
         match self.0.is_endless() {
-            // By calls of `read`.
+            // `Take` has no `read_to_end` of its own, so this calls `read`.
             true => Read::take(self, u64::MAX).read_to_end(buf),
             false => self.0.at_position(|| self.std().read_to_end(buf)),
         }

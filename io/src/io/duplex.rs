@@ -246,7 +246,7 @@ impl State {
         if self.unread || (self.bytes.is_empty() && self.no_more) || buf.is_empty() {
             return Some(Ok(0));
         }
-        // A read takes of the first piece only, of a ring that may lie in two.
+        // The ring may lie in two pieces; each read takes from the first.
         let first = self.bytes.read(buf).ok()?;
         let n = first + self.bytes.read(&mut buf[first..]).ok()?;
         (n > 0).then_some(Ok(n))

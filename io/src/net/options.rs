@@ -354,9 +354,9 @@ macro_rules! listener_methods {
             ///
             /// # Errors
             ///
-            /// What `accept(2)` says. If descriptors or memory have run out, the error comes after a pause,
-            /// which grows from 1 to 16 milliseconds. Other tasks run meanwhile and may close descriptors, so
-            /// a loop that logs the error and goes on survives.
+            /// What `accept(2)` says. If descriptors or memory have run out, the error comes after a pause
+            /// of 10 milliseconds. Other tasks run meanwhile and may close descriptors, so a loop that logs the
+            /// error and goes on survives.
             pub fn accept(&self) -> std::io::Result<($stream, $address)> {
                 let (stream, peer) = self.0.accept($accept)?;
                 Ok((self.take(stream), peer))

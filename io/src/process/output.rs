@@ -31,7 +31,8 @@ fn read_in_tasks(stdout: ChildStdout, stderr: ChildStderr) -> io::Result<(Vec<u8
             // The caller drops the data of the second stream; it may go on for as long as the child does.
             second.cancel();
         }
-        Ok((first?, join_helper(second)??))
+        let second = join_helper(second);
+        Ok((first?, second??))
     })
 }
 

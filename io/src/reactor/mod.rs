@@ -229,7 +229,14 @@ impl Handle {
     pub(crate) fn register(self: &Arc<Self>, fd: RawFd, source: &Arc<Source>) -> io::Result<Registration> {
         let token = Token(self.registrations.insert(source));
         let registration = Registration { handle: Arc::clone(self), token };
-        match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
+        let registered = match self.registry.register(&mut SourceFd(&fd), token, INTEREST) {
+            // Left behind by an owner that was forgotten, or whose number was another file as it left. It hears again now.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                self.registry.reregister(&mut SourceFd(&fd), token, INTEREST)
+            }
+            outcome => outcome,
+        };
+        match registered {
             Ok(()) => Ok(registration),
             Err(error) => {
                 registration.forget();
@@ -256,7 +263,7 @@ impl Registration {
     pub(crate) fn cancel(self, fd: RawFd) {
         // An error means that the number was closed, or made another file, by other code. The
         // registration has gone with the file then, unless that is open elsewhere: its events find
-        // no source, or a later one, which looks once in vain.
+        // no source, or a later one: see `registrations.rs`.
         let _ = self.handle.registry.deregister(&mut SourceFd(&fd));
         self.forget();
     }

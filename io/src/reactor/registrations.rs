@@ -8,6 +8,8 @@
 //!
 //! A token is a key into the slab. An event that was fetched before its descriptor left may find a later source under the
 //! key. That source hears an edge too many: its next call finds out, as after any edge whose data another task has taken.
+//! If the edge told of a hang-up, the source keeps that for good: from then on it asks the system once more after each short
+//! read, as one whose peer has ended.
 //!
 //! `close` sets the mark and then empties the slab, under its lock. A registration from another worker enters
 //! the slab under that lock, and then reads the mark. So either `close` hands the source out, or the

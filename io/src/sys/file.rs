@@ -86,8 +86,7 @@ pub(crate) fn is_at_end(fd: BorrowedFd<'_>, place: Place) -> bool {
     fstat(fd).is_ok_and(|status| u64::try_from(status.st_size).is_ok_and(|size| before >= size))
 }
 
-/// Returns true if the system, or the file system, does not have the call or the flag: asking again
-/// would be in vain.
+/// Returns true if the system, or the file system, does not have the call or the flag.
 pub(crate) fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -49,7 +49,7 @@ impl<S: AsFd> Descriptor<S> {
         }
     }
 
-    /// Lets a wait to write recheck now and then, for events that the kernel does not report.
+    /// Sets whether a wait to write rechecks now and then, for events that the kernel does not report.
     pub(crate) fn recheck_writes(mut self, recheck: bool) -> Descriptor<S> {
         self.rechecks_writes = recheck;
         self

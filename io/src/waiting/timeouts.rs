@@ -99,7 +99,8 @@ macro_rules! deadline_methods {
             #[doc = concat!("It bounds a whole request or answer, however many ", $transfer, "s that takes.")]
             ///
             #[doc = concat!("A ", $transfer, " that would wait beyond it fails with `WouldBlock`, as with a timeout.")]
-            /// The earlier of deadline and timeout counts. What can be moved without a wait is moved at any time.
+            /// The earlier of deadline and timeout counts.
+            #[doc = concat!("A ", $transfer, " that need not wait succeeds at any time.")]
             #[doc = concat!("A ", $transfer, " that waits already keeps the deadline that it started with.")]
             /// std has no deadlines, so std types made from this value have none.
             pub fn $set(&self, deadline: Option<std::time::Instant>) {

@@ -72,6 +72,31 @@ fn write<W: Writes>(writer: &mut W, context: &mut Context<'_>, buf: &[u8]) -> Po
     futures_io::AsyncWrite::poll_write(Pin::new(writer), context, buf)
 }
 
+/// Of futures-io, whose buffers are initialized already.
+#[test]
+fn a_futures_read_leaves_what_it_does_not_fill() {
+    fn promise<R: Reads, W: Writes>(ends: impl Fn() -> (R, W) + Send + Sync) {
+        in_tasks(|| {
+            let (mut reader, mut writer) = ends();
+            let mut buf = [7; 4];
+            block_on(poll_fn(|context| {
+                assert!(
+                    futures_io::AsyncRead::poll_read(Pin::new(&mut reader), context, &mut buf).is_pending()
+                );
+                assert_eq!(buf, [7; 4]);
+                write(&mut writer, context, &[1])
+            }))
+            .unwrap();
+            let read = |context: &mut Context<'_>| {
+                futures_io::AsyncRead::poll_read(Pin::new(&mut reader), context, &mut buf)
+            };
+            assert_eq!(block_on(poll_fn(read)).unwrap(), 1);
+            assert_eq!(buf, [1, 7, 7, 7]);
+        });
+    }
+    for_all_ends!(promise);
+}
+
 /// Polls a read of one byte.
 fn read_byte<R: Reads>(reader: &mut R, context: &mut Context<'_>) -> Poll<io::Result<Option<u8>>> {
     let mut byte = [0];

@@ -1,7 +1,7 @@
 //! Clones of a socket, and sockets that become std's or bare descriptors and come back.
 
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
@@ -144,6 +144,30 @@ fn streams_change_into_std_and_back() {
         nap(10);
         client.write_all(&[3]).unwrap();
         assert_eq!(reader.join(), [3]);
+    });
+}
+
+#[test]
+fn a_stream_made_of_the_number_of_a_forgotten_one_waits_on_the_same_worker() {
+    everywhere(|| {
+        let (mut client, server) = pair();
+        let reader = beside(move || {
+            let mut buf = [0];
+            (&server).read_exact(&mut buf).unwrap();
+            let raw = server.as_raw_fd();
+            std::mem::forget(server);
+            // SAFETY: the descriptor is open, and its owner is forgotten.
+            let mut server = unsafe { TcpStream::from_raw_fd(raw) };
+            server.write_all(&buf).unwrap();
+            server.read_exact(&mut buf).unwrap();
+            buf
+        });
+        nap(10);
+        client.write_all(&[1]).unwrap();
+        client.read_exact(&mut [0]).unwrap();
+        nap(10);
+        client.write_all(&[2]).unwrap();
+        assert_eq!(reader.join(), [2]);
     });
 }
 

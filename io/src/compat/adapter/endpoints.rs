@@ -102,7 +102,7 @@ pub(super) trait Polls {
 pub(super) unsafe trait Reads: Polls {
     fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>>;
 
-    /// Initializes the buffer, for calls that ask for that.
+    /// Reads into a buffer, which it initializes first.
     fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
         let len = buf.len().min(INITIALIZED_MAX);
         let buf = &mut buf[..len];
@@ -113,7 +113,7 @@ pub(super) unsafe trait Reads: Polls {
     }
 }
 
-/// Bytes that one read has initialized at most: what a pipe holds.
+/// The most bytes that one read initializes: what a pipe holds.
 const INITIALIZED_MAX: usize = 64 << 10;
 
 /// Can be written to.
@@ -149,7 +149,11 @@ unsafe impl<S: Kind> Reads for net::Socket<S> {
 
     fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>> {
         let len = sys::total(bufs);
-        sys::recv_vectored(self.fd(), bufs).map(|n| self.io().have_read(n, len))
+        let received = match bufs {
+            [buf] => sys::recv(self.fd(), buf, 0),
+            _ => sys::recv_vectored(self.fd(), bufs),
+        };
+        received.map(|n| self.io().have_read(n, len))
     }
 }
 
@@ -303,15 +307,4 @@ impl Datagram for UdpSocket {
 impl Datagram for UnixDatagram {
     type Address = UnixAddress;
     type Family = std::os::unix::net::UnixDatagram;
-}
-
-/// Views a buffer as memory that need not be initialized.
-///
-/// # Safety
-///
-/// Nothing of it is made uninitialized.
-#[cfg(feature = "futures-io")]
-pub(super) unsafe fn as_uninit(buf: &mut [u8]) -> &mut [MaybeUninit<u8>] {
-    // SAFETY: `MaybeUninit` has the layout of what it may hold; the caller keeps it initialized.
-    unsafe { &mut *(std::ptr::from_mut(buf) as *mut [MaybeUninit<u8>]) }
 }

@@ -1,12 +1,13 @@
 //! `AsyncRead` and `AsyncWrite` of futures-rs, for an `Async`.
 
+#![forbid(unsafe_code)]
+
 use std::io::{self, IoSliceMut};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use ::futures_io::{AsyncRead, AsyncWrite};
 
-use super::endpoints::as_uninit;
 use super::{Async, Reader, Writer, polled_writes};
 
 impl<S: Reader + Unpin> AsyncRead for Async<S> {
@@ -15,8 +16,7 @@ impl<S: Reader + Unpin> AsyncRead for Async<S> {
         context: &mut Context<'_>,
         buf: &mut [u8],
     ) -> Poll<io::Result<usize>> {
-        // SAFETY: a read makes nothing uninitialized.
-        self.polled().read(context, unsafe { as_uninit(buf) })
+        self.polled().read_vectored(context, &mut [IoSliceMut::new(buf)])
     }
 
     fn poll_read_vectored(
