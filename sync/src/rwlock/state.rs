@@ -39,8 +39,8 @@
 //!   * Where more than two wait, and the wake has to reach another worker or thread, the lock is *opened*: it is free, and
 //!     the first of them is woken to compete with arrivals. Handed over, it would stand still until that waiter runs, and all
 //!     others would queue. The waiter settles as it goes in. That wakes the next one that may go in beside it, or closes the
-//!     lock again for a writer that waits. A waiter that was woken in vain goes back to the front of its lane, and is handed
-//!     the lock a millisecond after its first wake.
+//!     lock again for a writer that waits. Until that waiter comes, or a late unlock wakes another, the others sleep. A waiter
+//!     that was woken in vain goes back to the front of its lane, and is handed the lock a millisecond after its first wake.
 //! * **No waiter is forgotten**: an arrival queues and a holder leaves by read-modify-writes of one word. Either the arrival
 //!   sees that the holder has left, or the holder sees the flag. While an AWAITED lock has no holder, a woken waiter is on its
 //!   way. It comes under the lock of the queue, whether it goes in, queues again or gives up. So the next unlock knows that it
@@ -442,7 +442,8 @@ impl State {
     /// did.
     fn passes_over(&self, change: Change) -> bool {
         let mut seen = self.word.load(Ordering::Relaxed);
-        if seen & WOKEN == 0 || change.unlock == Unlock::Fair {
+        // A writer that becomes a reader lets the waiting readers in.
+        if seen & WOKEN == 0 || change.unlock == Unlock::Fair || change.to != 0 {
             return false;
         }
         let passes = self.queue.beside_lock();
@@ -453,7 +454,7 @@ impl State {
             return false;
         }
         while seen & (WOKEN | CLOSED) == WOKEN {
-            let next = seen - change.from + change.to;
+            let next = seen - change.from;
             if next == seen {
                 return true;
             }
