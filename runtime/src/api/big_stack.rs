@@ -109,7 +109,10 @@ fn take_stack(header: &Header, size: usize) -> io::Result<Stack> {
                 if error.kind() == io::ErrorKind::OutOfMemory
                     && !header.is_forbidden()
                     && clock::machine().saturating_duration_since(begin) < patience => {}
-            (taken, _) => return taken,
+            (taken, _) => {
+                current::with_worker(Worker::stop_asking_for_stacks);
+                return taken;
+            }
         }
         sleep::sleep_shielded(STACK_RETRY);
     }

@@ -128,6 +128,13 @@ impl Worker {
         self.stacks.borrow_mut().take_sized(size).inspect_err(|_| self.ask_for_stacks())
     }
 
+    /// Leaves the queue for stacks, unless tasks wait here to start.
+    pub(crate) fn stop_asking_for_stacks(&self) {
+        if !self.lacks_stacks() {
+            self.shared.stack_queue.leave(self.block.index);
+        }
+    }
+
     /// Gives a stack back. If other workers wait for it, this one waits behind them for the next.
     pub(crate) fn give_stack(&self, stack: Stack) {
         self.stacks.borrow_mut().give(stack);
