@@ -56,7 +56,7 @@ pub(crate) fn recv(fd: BorrowedFd<'_>, buf: &mut [u8], extra: c_int) -> io::Resu
 }
 
 /// Receives into memory that need not be initialized, without waiting; initializes its begin.
-#[cfg(any(feature = "futures-io", feature = "hyper", feature = "tokio-io"))]
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 pub(crate) fn recv_uninit(fd: BorrowedFd<'_>, buf: &mut [std::mem::MaybeUninit<u8>]) -> io::Result<usize> {
     SockRef::from(&fd).recv_with_flags(buf, libc::MSG_DONTWAIT)
 }

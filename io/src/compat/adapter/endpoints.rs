@@ -7,6 +7,7 @@
 #![expect(private_bounds, reason = "the parts of the types are private")]
 
 use std::io::{self, IoSlice, IoSliceMut};
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -22,6 +23,7 @@ use crate::process::{ChildStderr, ChildStdin, ChildStdout};
 use crate::readiness::source::Source;
 use crate::sys;
 use crate::sys::Direction;
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use crate::sys::recv_uninit;
 use crate::waiting::attempt::Attempt;
 use crate::waiting::descriptor::Descriptor;
@@ -103,6 +105,7 @@ pub(super) unsafe trait Reads: Polls {
     fn try_read_vectored(&self, bufs: &mut [IoSliceMut<'_>]) -> io::Result<Attempt<usize>>;
 
     /// Reads into a buffer, which it initializes first.
+    #[cfg(any(feature = "hyper", feature = "tokio-io"))]
     fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
         let len = buf.len().min(INITIALIZED_MAX);
         let buf = &mut buf[..len];
@@ -114,6 +117,7 @@ pub(super) unsafe trait Reads: Polls {
 }
 
 /// The most bytes that one read initializes: what a pipe holds.
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 const INITIALIZED_MAX: usize = 64 << 10;
 
 /// Can be written to.
@@ -143,6 +147,7 @@ impl<S: Kind> Polls for net::Socket<S> {
 
 // SAFETY: the system has filled as many as it says.
 unsafe impl<S: Kind> Reads for net::Socket<S> {
+    #[cfg(any(feature = "hyper", feature = "tokio-io"))]
     fn try_read(&self, buf: &mut [MaybeUninit<u8>]) -> io::Result<Attempt<usize>> {
         recv_uninit(self.fd(), buf).map(|n| self.io().have_read(n, buf.len()))
     }

@@ -24,6 +24,7 @@ mod watch;
 
 use std::fmt;
 use std::io;
+#[cfg(any(feature = "hyper", feature = "tokio-io"))]
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -178,6 +179,7 @@ struct Site<'a, S> {
 
 impl<S: Reader> Site<'_, S> {
     /// Fills the begin of `buf`, as far as the count tells; makes nothing uninitialized.
+    #[cfg(any(feature = "hyper", feature = "tokio-io"))]
     fn read(&mut self, context: &mut Context<'_>, buf: &mut [MaybeUninit<u8>]) -> Poll<io::Result<usize>> {
         let inner = self.socket.inner();
         self.waits.reads.run(inner, self.origin, context, || inner.try_read(buf))
