@@ -58,8 +58,8 @@ impl Registry {
 
     /// Calls `see` with the tasks, under the lock, which is released after each chunk of them.
     ///
-    /// A task that is here all the while is seen once. `see` does not suspend, uses no registry, wakes no task, and
-    /// gives up no count of one.
+    /// A task that is here all the while is seen once. `see` does not suspend, uses no registry, and
+    /// gives up no count of a task. It may wake the task: no wake takes a registry's lock.
     pub(crate) fn walk(&self, mut see: impl FnMut(TaskRef)) {
         let mut number = 0;
         while self.tasks.lock().walk(number, &mut see) {

@@ -221,9 +221,11 @@ impl Worker {
     pub(crate) fn check_shutdown(&self) {
         if self.must_check_shutdown() {
             self.told.set(true);
-            let tasks = self.block.registry.tasks();
-            let bound = tasks.iter().filter(|task| !task.header().is_sheltered());
-            bound.for_each(|task| task.as_ref().cancel_for_shutdown());
+            self.block.registry.walk(|task| {
+                if !task.header().is_sheltered() {
+                    task.cancel_for_shutdown();
+                }
+            });
         }
     }
 
