@@ -87,7 +87,7 @@ fn each_number_is_described_once_and_as_what_it_is() {
     assert_eq!(described("gauge fibra_tasks"), Some("Tasks by state."));
     assert_eq!(
         described("gauge fibra_worker_lock_wait_seconds_total"),
-        Some("How long those waits took."),
+        Some("How long waits for locks took, in all."),
         "a counter is a whole number"
     );
     assert!(descriptions.values().all(|text| !text.is_empty()));
