@@ -37,7 +37,7 @@ use crate::drop_all::drop_all;
 use crate::messages::shown;
 use crate::wait::{self, ArmPolicy, QueueArm, Waiters};
 use error::{RecvError, RecvTimeoutError, SendError, TryRecvError};
-use ring::{Ring, Sent};
+use ring::{Received, Ring, Sent};
 
 pub(crate) use ring::State;
 
@@ -323,7 +323,7 @@ impl<T: Clone> Receiver<T> {
     /// If this receiver lost messages; the next receive goes on with the oldest that is kept. If
     /// all senders are dropped and all messages received.
     pub fn recv(&mut self) -> Result<T, RecvError> {
-        self.receive(None).map(Arc::unwrap_or_clone).map_err(untimed)
+        taken(self.receive(None), untimed)
     }
 
     /// Waits for the next message, at most for `timeout`.
@@ -362,17 +362,17 @@ impl<T: Clone> Receiver<T> {
     }
 
     fn recv_to(&mut self, deadline: Option<Instant>) -> Result<T, RecvTimeoutError> {
-        self.receive(deadline).map(Arc::unwrap_or_clone).map_err(|error| match error {
+        taken(self.receive(deadline), |error| match error {
             TryRecvError::Empty => RecvTimeoutError::Timeout,
             TryRecvError::Closed => RecvTimeoutError::Closed,
             TryRecvError::Lagged(missed) => RecvTimeoutError::Lagged(missed),
         })
     }
 
-    fn receive(&mut self, deadline: Option<Instant>) -> Result<Arc<T>, TryRecvError> {
+    fn receive(&mut self, deadline: Option<Instant>) -> Received<Arc<T>> {
         wait::checkpoint();
         match self.receive_now() {
-            Err(TryRecvError::Empty) => self.ring.receive(&mut self.next, deadline),
+            Received::Empty => self.ring.receive(&mut self.next, deadline).unwrap_or(Received::Empty),
             received => received,
         }
     }
@@ -385,7 +385,7 @@ impl<T: Clone> Receiver<T> {
     /// As for [`recv`](Receiver::recv).
     pub async fn recv_async(&mut self) -> Result<T, RecvError> {
         budget::charge().await;
-        self.ring.receive_async(&mut self.next).await.map(Arc::unwrap_or_clone).map_err(untimed)
+        taken(self.ring.receive_async(&mut self.next).await, untimed)
     }
 
     /// Takes the next message without waiting.
@@ -405,11 +405,22 @@ impl<T: Clone> Receiver<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         wait::charge();
-        self.receive_now().map(Arc::unwrap_or_clone)
+        taken(self.receive_now(), |error| error)
     }
 
-    fn receive_now(&mut self) -> Result<Arc<T>, TryRecvError> {
+    fn receive_now(&mut self) -> Received<Arc<T>> {
         self.ring.with(|state| state.receive(&mut self.next))
+    }
+}
+
+/// Makes the receiver's own value of a message, outside of the lock. `fail` makes the error.
+#[inline(always)]
+fn taken<T: Clone, E>(received: Received<Arc<T>>, fail: impl FnOnce(TryRecvError) -> E) -> Result<T, E> {
+    match received {
+        Received::Message(message) => Ok(Arc::unwrap_or_clone(message)),
+        Received::Lagged(missed) => Err(fail(TryRecvError::Lagged(missed))),
+        Received::Empty => Err(fail(TryRecvError::Empty)),
+        Received::Closed => Err(fail(TryRecvError::Closed)),
     }
 }
 

@@ -21,7 +21,6 @@
 
 use std::time::Instant;
 
-use super::error::TryRecvError;
 use crate::wait::{self, QueueArm, Until, WaitDescription, WaitQueue};
 
 static BROADCAST: WaitDescription = WaitDescription::new("broadcast");
@@ -67,6 +66,16 @@ pub(super) struct Sent<V> {
     pub(super) overwritten: Option<V>,
 }
 
+/// What a receiver found.
+#[must_use]
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Received<V> {
+    Message(V),
+    Lagged(u64),
+    Empty,
+    Closed,
+}
+
 impl<V: Clone> Ring<V> {
     /// Makes a ring of `capacity` slots, a power of two, with one sender.
     pub(super) fn new(capacity: usize) -> Self {
@@ -100,14 +109,14 @@ impl<V: Clone> Ring<V> {
         QueueArm::new(&self.queue, RECEIVERS, (), policy).described(&BROADCAST)
     }
 
-    /// Waits until there is a message for a receiver at `next`, or the channel closes.
-    pub(super) fn receive(&self, next: &mut u64, deadline: Option<Instant>) -> Result<V, TryRecvError> {
+    /// Waits until there is a message for a receiver at `next`, or the channel closes. None if the deadline came first.
+    pub(super) fn receive(&self, next: &mut u64, deadline: Option<Instant>) -> Option<Received<V>> {
         let until = Until::unwind(deadline).spinning().described(&BROADCAST);
-        self.queue.wait_for(RECEIVERS, until, |state| state.take(next)).unwrap_or(Err(TryRecvError::Empty))
+        self.queue.wait_for(RECEIVERS, until, |state| state.take(next))
     }
 
     /// Variant of [`receive`](Ring::receive) for futures.
-    pub(super) async fn receive_async(&self, next: &mut u64) -> Result<V, TryRecvError> {
+    pub(super) async fn receive_async(&self, next: &mut u64) -> Received<V> {
         self.queue.wait_for_async(RECEIVERS, |state| state.take(next)).await
     }
 
@@ -162,8 +171,8 @@ impl<V: Clone> State<V> {
         self.tail.saturating_sub(self.slots.len() as u64)
     }
 
-    fn take(&mut self, next: &mut u64) -> Option<Result<V, TryRecvError>> {
-        Some(self.receive(next)).filter(|received| !matches!(received, Err(TryRecvError::Empty)))
+    fn take(&mut self, next: &mut u64) -> Option<Received<V>> {
+        Some(self.receive(next)).filter(|received| !matches!(received, Received::Empty))
     }
 
     fn has_no_receiver(&self) -> bool {
@@ -184,20 +193,20 @@ impl<V: Clone> State<V> {
     }
 
     /// Takes the next message for a receiver at `next`.
-    pub(super) fn receive(&mut self, next: &mut u64) -> Result<V, TryRecvError> {
+    pub(super) fn receive(&mut self, next: &mut u64) -> Received<V> {
         let oldest = self.oldest();
         if *next < oldest {
             let missed = oldest - *next;
             *next = oldest;
-            return Err(TryRecvError::Lagged(missed));
+            return Received::Lagged(missed);
         }
         match self.see(*next) {
             Some(value) => {
                 *next += 1;
-                Ok(value)
+                Received::Message(value)
             }
-            None if self.senders == 0 => Err(TryRecvError::Closed),
-            None => Err(TryRecvError::Empty),
+            None if self.senders == 0 => Received::Closed,
+            None => Received::Empty,
         }
     }
 
