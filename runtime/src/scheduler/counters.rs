@@ -72,9 +72,9 @@ pub(crate) struct Counters {
     pub(crate) lock_waits: Counter,
     /// How long one in [`LOCK_WAITS_PER_TIMING`] of those waits took, in nanoseconds.
     pub(crate) lock_wait_nanos: Counter,
-    /// The rests that have ended, in nanoseconds.
+    /// The idle periods that have ended, in nanoseconds.
     pub(crate) idle_nanos: Counter,
-    /// When the present rest has begun, in nanoseconds of the runtime's life; 0 while there is none.
+    /// When the present idle period has begun, in nanoseconds of the runtime's life; 0 while there is none.
     pub(crate) idle_since: Counter,
     pub(crate) gauges: Gauges,
 }

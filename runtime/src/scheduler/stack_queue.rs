@@ -65,8 +65,8 @@ impl StackQueue {
         })
     }
 
-    /// Returns true if it is the turn of this worker, which has entered, or if it `is_due` to look and it
-    /// is nobody's turn.
+    /// Returns true if it is the turn of this worker, which has entered, or if it `is_due` to look and no
+    /// worker has its turn.
     pub(crate) fn admits(&self, worker: usize, is_due: bool, now: Instant) -> bool {
         self.change(|waiting| {
             let is_over = |turn| now.saturating_duration_since(turn) >= TURN;

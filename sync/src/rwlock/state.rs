@@ -45,8 +45,8 @@
 //!   sees that the holder has left, or the holder sees the flag. While an AWAITED lock has no holder, a woken waiter is on its
 //!   way. It comes under the lock of the queue, whether it goes in, queues again or gives up. So the next unlock knows that it
 //!   has to wake another, and an unlock that it does not come for a millisecond wakes another as well.
-//! * **Most unlocks pass over the queue** while a woken waiter is on its way. Some of them look for how long. An unlock of a
-//!   CLOSED lock never passes over it: arrivals would stay out of a lock that nobody holds.
+//! * **Most unlocks pass over the queue** while a woken waiter is on its way. Some of them look for how long. The unlock of a
+//!   CLOSED lock always looks into the queue: left CLOSED without a holder, the lock would keep all arrivals out.
 //! * **A recursive reader** passes a CLOSED word, and counts as one more reader before the writer. If it comes between the
 //!   leave of the last reader and its settling, it is itself the last reader of a CLOSED lock, and settles again.
 //! * **Phase-fair**: a writer that leaves lets the waiting readers in, then the next writer (Brandenburg and Anderson,
